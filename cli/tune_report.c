@@ -58,6 +58,15 @@ static guint shown(const struct duet__tune *tune)
     return MIN(tune->found->len, MAX(SHOWN, tune->verified));
 }
 
+/* True if it is not known which kernel times are extrapolated: sizes of kernels are not known of
+   programs and of task graphs. */
+static bool is_unsure(const struct duet__tune *tune)
+{
+    return !tune->request.workload &&
+           duet__factor_place(duet__study_product(tune->study, tune->usual.cell), "extrapolate") >=
+               0;
+}
+
 /* True if some kernel times of the setting are extrapolated. */
 static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
@@ -124,6 +133,11 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
         if (tune->made[i])
             g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
     g_string_append_printf(text, " in %.1f s", tune->search_s);
+    if (tune->barred)
+        g_string_append_printf(text,
+                               "; left out: %" PRIu64 " whose blocks need times that were not "
+                               "measured (--extrapolate has them)",
+                               tune->barred);
     if (tune->cut)
         g_string_append(text, ": cut short, a longer --budget may find better");
     if (tune->left_out)
@@ -164,9 +178,29 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
         beyond |= is_beyond(tune, &g_array_index(tune->found, struct duet__tuned, i));
     if (beyond)
         fprintf(stream, "*: kernel times are extrapolated beyond what was measured\n");
+    if (is_unsure(tune))
+        fprintf(stream, "--extrapolate: some kernel times may be, which ones is not known here\n");
     if (tune->estimated)
         duet__put_wrapped(stream, "estimated, not measured: some kernel times (duet list kernels)",
                           4);
+}
+
+/* Prints the workload's parameters that have no values to choose among. */
+static void put_unsearched(FILE *stream, const struct duet__tune *tune)
+{
+    const struct duet__workload *workload = tune->request.workload;
+    const struct duet__parameter *one = workload ? workload->parameters : NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    for (; one && one->name; one++) {
+        g_autofree char *factor = g_strconcat("param ", one->name, NULL);
+
+        if (duet__factor_place(tune->study->products->pdata[DUET__WHOLE], factor) < 0)
+            g_string_append_printf(text, "%s%s", text->len ? ", " : "not searched: --param ",
+                                   one->name);
+    }
+    if (text->len)
+        fprintf(stream, "%s (NAME=A,B searches; duet list workloads)\n", text->str);
 }
 
 static void print(FILE *stream, const struct duet__tune *tune)
@@ -181,6 +215,7 @@ static void print(FILE *stream, const struct duet__tune *tune)
     put_table(stream, tune);
     putc('\n', stream);
     put_verdict(stream, tune);
+    put_unsearched(stream, tune);
     if (!tune->calibrated) /* nobody has that file afterwards */
         fprintf(stream, "%s\n", command);
     putc('\n', stream);
@@ -206,11 +241,15 @@ static void put_tuned(struct duet__json_writer *json, const char *key,
     }
     duet__json_print(json,
                      "}\n   predicted_s: %g, half_width_s: %g, reps: %" PRIu64
-                     ", gflops: %g, bound_s: %g, extrapolated: %d, measured_s: %g, error: %g}",
+                     ", gflops: %g, bound_s: %g",
                      tuned->predicted_s, tuned->half_s, tuned->reps,
                      tuned->flops > 0 ? tuned->flops / tuned->predicted_s / 1e9 : NAN,
-                     tuned->best_s > 0 ? tuned->best_s : NAN, is_beyond(tune, tuned),
-                     tuned->measured_s, error_of(tuned));
+                     tuned->best_s > 0 ? tuned->best_s : NAN);
+    duet__json_put_digits(json, "extrapolated",
+                          is_unsure(tune)          ? NULL
+                          : is_beyond(tune, tuned) ? "true"
+                                                   : "false");
+    duet__json_print(json, "measured_s: %g, error: %g}", tuned->measured_s, error_of(tuned));
 }
 
 static void print_json(FILE *stream, const struct duet__tune *tune, const char *line)

@@ -66,7 +66,18 @@ assert {f"{name}={value}" for name, value in first["environment"].items()} <= se
 # What is not named is found; on a large problem from smaller ones at first, in whatever time.
 whole = tune("cholesky", "--platform", "idgraf", "--n", "38400", "--budget", "0.5s")
 assert whole["settings"] > 1000 and whole["simulations"]["n/8"] > 0, whole
-assert {"tile", "policy", "cpus", "gpu_window"} <= set(whole["chosen"]["settings"]), whole
+assert {"tile", "policy", "cpus", "gpu_window", "param_block", "param_potrf"} <= set(
+    whole["chosen"]["settings"]), whole
+# What nobody has named needs no extrapolation: blocks that do not divide the tiles are left out.
+assert not any(one["extrapolated"] for one in [*whole["best"], whole["default"]]), whole
+text = duet("tune", "cholesky", "--platform", "idgraf", "--n", "9600", "--budget", "0.5s").stdout
+assert re.search(r"left\s+out:\s+\d+\s+whose\s+blocks", text) and "extrapolated" not in text, text
+assert "\nnot searched: --param variant, layout (" in text and "--extrapolate --param" not in text
+# A kernel that stays on CPUs by default is allowed on GPUs; the tile is that of simulations.
+places = tune("cholesky", "--platform", "idgraf", "--n", "9600", "--param", "potrf=cpu,any",
+              "--policy", "dmdas", "--budget", "3600s")
+assert places["chosen"]["settings"]["param_potrf"] == "any", places
+assert places["chosen"]["settings"]["tile"] == "960", places
 
 # Without time for noise it is the choice without it, with all that is known of that: each of the
 # 20 tasks of a simulation takes a hundredth of a second on any machine.
@@ -125,6 +136,7 @@ assert usual["environment"]["DUET_TILE"] == "256" and usual["run_reps"] == 3, us
 if QR.exists():
     program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws", "--gpu-window",
                    "2", "--budget", "0.1s", "--", str(QR), "256", "{128,32,64}")
+    assert {one["extrapolated"] for one in program["best"]} == {None}, program
     assert program["settings"] == 3 and set(program["environment"]) == {
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
     assert program["default"]["settings"]["arg_2"] == "128", program

@@ -69,7 +69,7 @@ static int add_product(struct duet__tune *tune, const struct duet__product *spac
             const char *value = only ? only : factor->values->pdata[v];
 
             beyond |= (!strcmp(factor->name, "tile") && duet__tune_beyond(tune, value, NULL)) ||
-                      (tune->blocks && !strcmp(factor->name, "param block"));
+                      (tune->blocks && !tune->offered && !strcmp(factor->name, "param block"));
             error = duet__study_add(product, factor->option, value, &tune->message);
         }
     }
@@ -376,6 +376,26 @@ static void add_neighbours(const struct duet__tune *tune, uint32_t setting, GArr
     }
 }
 
+/* Returns the value of a setting; NULL: there is no such factor. */
+static const char *setting_value(const struct duet__tune *tune, uint32_t setting,
+                                 const char *factor)
+{
+    const int place = duet__factor_place(whole_of(tune), factor);
+
+    return place < 0 ? NULL
+                     : duet__study_value(whole_of(tune), cell_of(tune, DUET__WHOLE, setting),
+                                         (guint)place);
+}
+
+/* True if a setting's blocks, which nobody has asked for, need times beyond what was measured. */
+static bool is_barred(const struct duet__tune *tune, uint32_t setting)
+{
+    const char *tile = setting_value(tune, setting, "tile");
+
+    return tune->offered && !duet__tune_beyond(tune, tile, NULL) &&
+           duet__tune_beyond(tune, tile, setting_value(tune, setting, "param block"));
+}
+
 /*
  * Finds the best settings by simulations without noise, into tune->found: successive halving
  * (Jamieson, Talwalkar, Non-stochastic best arm identification, AISTATS 2016) over problems that
@@ -388,7 +408,13 @@ static int search(struct duet__tune *tune)
     bool more = true;
     int error = 0;
 
-    g_array_append_vals(list, tune->order, (guint)tune->settings);
+    for (uint64_t i = 0; i < tune->settings; i++) {
+        seen[tune->order[i]] = is_barred(tune, tune->order[i]);
+        if (seen[tune->order[i]])
+            tune->barred++;
+        else
+            g_array_append_val(list, tune->order[i]);
+    }
     for (int f = DUET__WHOLE + 1 - (int)tune->levels; f < DUET__WHOLE && !error; f++) {
         error = simulate(tune, f, list);
         keep_best(tune, f, list);

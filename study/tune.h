@@ -54,6 +54,8 @@ struct duet__tune {
     bool lists;       /* options have several values, which are all that is chosen among */
     double low, high; /* edges of tiles between which all kernels were measured; 0: not known */
     bool blocks;      /* the workload has --param block, of an edge within tiles */
+    bool offered;     /* its values are the search's own: none are extrapolated for */
+    uint64_t barred;  /* number of settings left out for that */
     uint64_t usual_tile, settings;
     uint32_t *order;   /* settings in the order in which they are tried */
     GPtrArray *varied; /* struct duet__factor, borrowed: those with several values */
@@ -86,8 +88,8 @@ DUET_MUST_CHECK int duet__tune_check(struct duet__tune *tune);
  */
 DUET_MUST_CHECK int duet__tune_tiles(struct duet__tune *tune, GArray **missing);
 
-/* Completes the space with the platform, which has all tiles by now, and with blocks, windows and
-   workers. */
+/* Completes the space with the platform, which has all tiles by now, and with blocks, windows,
+   workers and what these may run. */
 DUET_MUST_CHECK int duet__tune_space(struct duet__tune *tune);
 
 /* Finds the best settings by simulations: tune->found; none: no simulation is possible. */
@@ -110,7 +112,7 @@ const struct duet__factor *duet__tune_factor(const struct duet__tune *tune, cons
 /* True if the one who runs a program chooses this factor. */
 bool duet__tune_chosen(const char *factor);
 
-/* True if tiles of this edge, or their blocks ("block=320", NULL: none), or the rests that they
+/* True if tiles of this edge, or their blocks ("block=320", NULL: none), or the rests that these
    leave of n and of tiles, are beyond what was measured. */
 bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const char *block);
 

@@ -87,10 +87,11 @@ bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const ch
 {
     const double edge = tile ? g_ascii_strtod(tile, NULL) : 0;
     const double part = block && tune->blocks ? g_ascii_strtod(strchr(block, '=') + 1, NULL) : 0;
+    const double whole = (double)tune->request.problem.n, last = fmod(whole, edge);
 
     return edge > 0 && tune->high > 0 &&
-           (leaves(tune, (double)tune->request.problem.n, edge) ||
-            (part > 0 && part < edge && leaves(tune, edge, part)));
+           (leaves(tune, whole, edge) || (part > 0 && part < edge && leaves(tune, edge, part)) ||
+            (part > 0 && part < last && leaves(tune, last, part)));
 }
 
 /*
@@ -152,9 +153,37 @@ static int add_blocks(struct duet__tune *tune)
 {
     g_autofree char *values = g_strdup_printf("block=0,%g", tune->low);
 
-    return !tune->blocks || !(tune->low > 0) || duet__tune_factor(tune, "param block")
-               ? 0
-               : add(tune, "param", values);
+    if (!tune->blocks || !(tune->low > 0) || duet__tune_factor(tune, "param block"))
+        return 0;
+    tune->offered = !duet__tune_factor(tune, "extrapolate");
+    return add(tune, "param", values);
+}
+
+/* Adds whether GPUs may have the kernels that a workload keeps on CPUs, or may keep there, if some
+   GPU is known to run the first of its kernels, which is one of these. */
+static int add_places(struct duet__tune *tune, const struct duet__platform *platform)
+{
+    const struct duet__workload *workload = tune->request.workload;
+    const struct duet__parameter *one =
+        workload && *workload->kernels ? workload->parameters : NULL;
+    bool able = false;
+    int error = 0;
+
+    for (unsigned a = 0; a < platform->arch_count && one; a++) {
+        g_autofree char *kernel =
+            g_strdup_printf("%c%s", tune->request.problem.precision, workload->kernels[0]);
+
+        able |= strcmp(platform->archs[a].backend, "cpu") != 0 &&
+                duet__calibration_find(&platform->calibration, kernel, platform->archs[a].name);
+    }
+    for (; able && one->name && !error; one++) {
+        g_autofree char *factor = g_strconcat("param ", one->name, NULL);
+        g_autofree char *values = g_strconcat(one->name, "=cpu,any", NULL);
+
+        if (!strcmp(one->values, "cpu|any") && !duet__tune_factor(tune, factor))
+            error = add(tune, "param", values);
+    }
+    return error;
 }
 
 /* Adds all policies but those that choose at random or by trying others, and one whose simulations
@@ -171,7 +200,7 @@ static int add_policies(struct duet__tune *tune)
     return add(tune, "policy", list->str);
 }
 
-/* Adds numbers of CPUs beside the GPUs, windows, and whether CPUs may have what GPUs can run. */
+/* Adds numbers of CPUs beside the GPUs, windows, and which of both may have what. */
 static int add_workers(struct duet__tune *tune, const struct duet__platform *platform)
 {
     const struct duet__factor *given = duet__tune_factor(tune, "gpus");
@@ -187,7 +216,8 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
     error = add(tune, "gpu-window", "2,4");
     if (!error && cpus)
         error = add(tune, "cpus", some);
-    return error ? error : add(tune, "set-arch", "0,1");
+    error = error ? error : add(tune, "set-arch", "0,1");
+    return error ? error : add_places(tune, platform);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -218,14 +248,16 @@ static int complete_problem(struct duet__tune *tune)
     const struct duet__workload *workload = tune->request.workload;
     struct duet__problem *problem = &tune->request.problem;
     const bool real = tune->here && workload->real_n;
+    const uint64_t usual_n = real ? workload->real_n : workload->default_n;
     g_autofree char *n = NULL;
     int error;
 
     for (const struct duet__parameter *one = workload->parameters; one && one->name; one++)
         tune->blocks |= !strcmp(one->name, "block") && !strcmp(one->initial, "0");
-    problem->n = problem->n ? problem->n : real ? workload->real_n : workload->default_n;
+    /* who took the problem did not know the machine */
+    problem->n = duet__tune_factor(tune, "n") ? problem->n : usual_n;
     tune->usual_tile = real ? workload->real_tile : workload->default_tile;
-    problem->tile = problem->tile ? problem->tile : tune->usual_tile;
+    problem->tile = duet__tune_factor(tune, "tile") ? problem->tile : tune->usual_tile;
     error = workload->check(problem, &tune->message);
     n = g_strdup_printf("%" PRIu64, problem->n);
     return error ? error : add(tune, "n", n);
