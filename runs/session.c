@@ -7,6 +7,7 @@
 #include "core/engine.h"
 #include "nodes/mpi.h"
 #include "nodes/nodes.h"
+#include "platforms/platform.h"
 #include "trace/merge.h"
 #include "runs/program.h"
 #include "trace/bounds.h"
@@ -18,13 +19,26 @@ static bool given_up(const struct duet__session *session)
     return session->monitor && duet__monitor_signal(session->monitor);
 }
 
+/* Puts how its kernels are measured into a message about one without a time. */
+static void advise(const struct duet__request *request, struct duet_message *message)
+{
+    g_autofree char *how = duet__workload_measured(request->workload, &request->problem);
+    g_auto(GStrv) parts = g_strsplit(message->text, DUET__OWN_TIMES, 2);
+
+    duet_fail(message, DUET_ENOMODEL, "%s, or measure it on that machine: %s", parts[0], how);
+}
+
 /* Takes the message of a failed call from the runtime, where the call has given none. */
 static int explain(const struct duet__session *session, int error, struct duet_message *message)
 {
+    const struct duet__request *request = session->request;
     const char *last = duet_last_message(session->runtime);
 
-    if (error && !message->text[0])
+    if (error && !message->text[0]) {
         duet_fail(message, error, "%s", last[0] ? last : duet_strerror(error));
+        if (error == DUET_ENOMODEL && !request->problem.graph)
+            advise(request, message);
+    }
     return error;
 }
 

@@ -143,6 +143,11 @@ struct duet__workload {
 /* Returns the workload of this name, or NULL. */
 const struct duet__workload *duet__workload_find(const char *name);
 
+/* Returns the command that measures the kernels of a problem, and the size of the last tile if it
+   is smaller than the others; for g_free. */
+char *duet__workload_measured(const struct duet__workload *workload,
+                              const struct duet__problem *problem);
+
 /* Returns the index-th workload, NULL beyond the last. */
 const struct duet__workload *duet__workload_at(size_t index);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds workloads by name or number in the list of list.h. */
+#include <inttypes.h>
 #include <string.h>
 #include <math.h>
 #include <glib.h>
@@ -29,6 +30,25 @@ const struct duet__workload *duet__workload_find(const char *name)
             return workloads[i];
     }
     return NULL;
+}
+
+char *duet__workload_measured(const struct duet__workload *workload,
+                              const struct duet__problem *problem)
+{
+    const bool even = workload->tiled && !workload->tiled->cuts;
+    const uint64_t last = even ? problem->n % problem->tile : 0;
+    GString *text = g_string_new(NULL);
+    g_string_printf(text, "duet calibrate %s --tile %" PRIu64, workload->name, problem->tile);
+    if (last)
+        g_string_append_printf(text, ",%" PRIu64, last);
+    if (problem->precision == 's')
+        g_string_append(text, " --precision s");
+    if (last)
+        g_string_append_printf(text,
+                               "; the last tile is %" PRIu64 ", as n %" PRIu64
+                               " is no multiple of %" PRIu64,
+                               last, problem->n, problem->tile);
+    return g_string_free(text, FALSE);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -19,6 +19,11 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
+/* End of a message about a kernel without a time, of use to whoever makes tasks of their own. */
+#define DUET__OWN_TIMES                                                                            \
+    ", or give its tasks times: in the file of a task graph, as cost= in DOT, in a program by "    \
+    "the codelet's cost function"
+
 struct duet__point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
     double size;        /* tile edge in elements, 0 where the measurement was not square */

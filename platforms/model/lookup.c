@@ -47,20 +47,16 @@ int duet__class_timed(const struct duet__class *klass, const struct duet__calibr
             return refuse_size(klass, curve, message);
     }
     if (!*archs && !calibration->count)
-        return duet_fail(
-            message, DUET_ENOMODEL,
-            "no time is known for kernel %s: %s comes without kernel times. Choose a "
-            "platform that has some (an XML file names them by the property "
-            "duet.calibration), or give its tasks times: in the file of a task graph, as "
-            "cost= in DOT, in a program by the codelet's cost function",
-            duet__class_kernel(klass), machine->name);
+        return duet_fail(message, DUET_ENOMODEL,
+                         "no time is known for kernel %s: %s comes without kernel times. Choose a "
+                         "platform that has some (an XML file names them by the property "
+                         "duet.calibration)" DUET__OWN_TIMES,
+                         duet__class_kernel(klass), machine->name);
     if (!*archs)
-        return duet_fail(
-            message, DUET_ENOMODEL,
-            "no time is known for kernel %s on any architecture of %s that implements "
-            "it: choose another platform, or give its tasks times: in the file of a task "
-            "graph, as cost= in DOT, in a program by the codelet's cost function",
-            duet__class_kernel(klass), machine->name);
+        return duet_fail(message, DUET_ENOMODEL,
+                         "no time is known for kernel %s on any architecture of %s that implements "
+                         "it: choose another platform" DUET__OWN_TIMES,
+                         duet__class_kernel(klass), machine->name);
     return DUET_OK;
 }
 
