@@ -10,6 +10,46 @@
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
 
 /* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
+
+bool duet__do_apart(duet__execute_fn *execute, void *data, const struct duet__signals *signals,
+                    int *number)
+{
+    struct duet__executor *executor = duet__executor_new(1, execute, data);
+    struct duet__ended ended = {.result = NULL};
+    bool over = duet__executor_give(executor, 0, true, NULL) != 0;
+
+    *number = 0;
+    while (!over && !*number) {
+        over = duet__executor_take(executor, 0.1, &ended);
+        *number = signals ? duet__signals_take(signals, 0) : 0;
+    }
+    duet__executor_free(executor);
+    free(ended.result);
+    return ended.length > 0;
+}
+
+/* Leaves a result unless a file is of another machine: a duet__execute_fn. */
+static void look_here(uint64_t job, FILE *result, void *config)
+{
+    struct duet__history *history;
+
+    if (duet__history_open(&history, config, NULL) != DUET_EINVAL)
+        fputs("it may be", result);
+}
+
+bool duet__is_here(const char *platform, const char *devices, const struct duet__signals *signals,
+                   int *number)
+{
+    struct duet_config config;
+
+    duet_config_init(&config);
+    config.calibrate = platform;
+    config.devices = devices;
+    return duet__do_apart(look_here, &config, signals, number);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* The workloads to be measured                                                                 */
 
 static int read_precisions(struct duet__calibrate_request *request, const char *text,

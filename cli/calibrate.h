@@ -7,6 +7,8 @@
 
 #include "calibrate/calibrate.h"
 #include "cli/job.h"
+#include "runs/executor.h"
+#include "runs/monitor.h"
 
 /* The request of `duet calibrate`, from its command line. */
 struct duet__calibrate_options {
@@ -32,6 +34,19 @@ int duet__calibrate(struct duet__calibrate_options *options);
 
 /* Reports what could not be measured. Returns the exit status: DUET__DONE if all could be. */
 int duet__calibrate_complain(const struct duet__calibrating *c);
+
+/*
+ * Executes a job in a process of its own, as CUDA does not work in children of a process that has
+ * used it. A held signal ends it; *number is that signal, or 0. Returns true if the job left a
+ * result. signals NULL: none ends it.
+ */
+bool duet__do_apart(duet__execute_fn *execute, void *data, const struct duet__signals *signals,
+                    int *number);
+
+/* False if a platform's file, which exists and ends in .json, is of another machine than this one,
+   as its `devices` are (NULL: the usual ones). A job done apart. */
+bool duet__is_here(const char *platform, const char *devices, const struct duet__signals *signals,
+                   int *number);
 
 /* Warns, before minutes of measuring, if other processes use the machine. */
 void duet__warn_of_load(void);

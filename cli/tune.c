@@ -13,45 +13,9 @@
 #include "base/json.h"
 #include "cli/calibrate.h"
 #include "cli/tables.h"
-#include "runtime/history.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
-
-/*
- * Executes a job in a process of its own, as CUDA does not work in children of a process that has
- * used it. A held signal ends it; *number is that signal, or 0. Returns true if the job left a
- * result.
- */
-static bool do_apart(duet__execute_fn *execute, void *data, const struct duet__signals *signals,
-                     int *number)
-{
-    struct duet__executor *executor = duet__executor_new(1, execute, data);
-    struct duet__ended ended = {.result = NULL};
-    bool over = duet__executor_give(executor, 0, true, NULL) != 0;
-
-    *number = 0;
-    while (!over && !*number) {
-        over = duet__executor_take(executor, 0.1, &ended);
-        *number = duet__signals_take(signals, 0);
-    }
-    duet__executor_free(executor);
-    free(ended.result);
-    return ended.length > 0;
-}
-
-/* Leaves a result if a platform is of this machine, so that it may be added to: a
-   duet__execute_fn. */
-static void look_here(uint64_t job, FILE *result, void *platform)
-{
-    struct duet__history *history;
-    struct duet_config config;
-
-    duet_config_init(&config);
-    config.calibrate = platform;
-    if (!duet__history_open(&history, &config, NULL))
-        fputs("it is", result);
-}
 
 /* Finds the machine, and whether it is this one. */
 static int find_platform(struct duet__tune *tune, const struct duet__job *job,
@@ -72,7 +36,7 @@ static int find_platform(struct duet__tune *tune, const struct duet__job *job,
     if (tune->platform && env && duet__files_same(env, tune->platform))
         return duet_fail(&tune->message, DUET_EINVAL, "--platform and --env are one file, %s", env);
     tune->here = !tune->platform || (g_str_has_suffix(tune->platform, ".json") &&
-                                     do_apart(look_here, tune->platform, signals, &number));
+                                     duet__is_here(tune->platform, NULL, signals, &number));
     return number;
 }
 
@@ -127,7 +91,7 @@ static int measure_tiles(struct duet__tune *tune, GArray *tiles,
     if (!error && !tune->quiet)
         fprintf(stderr, "duet: measuring %s with tiles of %s for %.3gs\n", workload->name,
                 list->str, options.request.budget_s);
-    if (!error && !do_apart(calibrate, &options, signals, &number) && !number)
+    if (!error && !duet__do_apart(calibrate, &options, signals, &number) && !number)
         error = duet_fail(&tune->message, DUET_ECANCELED, "this machine could not be measured");
     tune->budget_s -= options.request.budget_s;
     tune->start_s = duet__clock_s();

@@ -270,6 +270,22 @@ static int finish_calibration(struct validate *validate, bool whole)
     return DUET__DONE;
 }
 
+/* Remarks that the platform is not the machine that is measured. */
+static void warn_of_platform(const struct validate *validate)
+{
+    const struct duet__values *values = &validate->job->values;
+    const char *name = values->platform;
+    int number;
+
+    if (!name || values->config.emulate || validate->experiment.together ||
+        g_str_has_suffix(name, ".xml"))
+        return;
+    if (!g_str_has_suffix(name, ".json") ||
+        !duet__is_here(name, values->config.devices, NULL, &number))
+        duet__complain(DUET__DONE,
+                       "%s is not this machine: errors are of a prediction for another one", name);
+}
+
 /* Measures the rounds, with calibration before, between and after them if that was asked for. */
 static int measure(struct validate *validate)
 {
@@ -279,6 +295,7 @@ static int measure(struct validate *validate)
     double start_s = duet__clock_s(), runs_s = 0;
     int status;
 
+    warn_of_platform(validate);
     duet__monitor_start(&monitor, false, 0, 0);
     if (experiment->number) /* other processes do not know of the signal yet */
         duet__monitor_adopt(&monitor, experiment->number);

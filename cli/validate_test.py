@@ -70,11 +70,14 @@ def duet(*arguments, **options):
     return testing.duet("validate", *arguments, **options)
 
 
-def good(*arguments, status=0, **options):
+def good(*arguments, status=0, elsewhere=None, **options):
     result = duet(*arguments, **options)
     assert result.returncode == status, (arguments, result.stdout, result.stderr)
     # tests run beside each other: that others use the cores may be said, once
     said = [line for line in result.stderr.splitlines() if "other processes use" not in line]
+    if elsewhere:  # a platform of another machine than the measured one
+        assert said.pop(0) == (f"duet: {elsewhere} is not this machine: errors are of a "
+                               "prediction for another one"), result.stderr
     assert status or not said and result.stderr.count("other processes use") <= 1, result.stderr
     return result.stdout
 
@@ -295,13 +298,13 @@ def test_real():
         if "in this duet" in duet(*words, *QUICK, cwd=name).stderr:
             return
         words += ["--reps", "4", "--rounds", "2", "--keep-disturbed"]
-        case = good_json(*words, "--cpus", "1", cwd=name)["cases"][0]
+        case = good_json(*words, "--cpus", "1", cwd=name, elsewhere="mine.json")["cases"][0]
         assert (case["cpus"], case["gpus"]) == (1, 0), case
         assert len(case["predicted"]["makespans_s"]) == 1, case
         assert len(case["measured"]["makespans_s"]) == 4, case
         check_explanation(case)
         words.remove("--no-noise")
-        case = good_json(*words, "--sim-reps", "5", cwd=name)["cases"][0]
+        case = good_json(*words, "--sim-reps", "5", cwd=name, elsewhere="mine.json")["cases"][0]
         assert case["cpus"] == 2 and len(set(case["predicted"]["makespans_s"])) == 5, case
         # the emulated GPUs are not on this platform
         refused("GPU", *words, "--emulate", "free", "--gpus", "1", "--cpus", "1", cwd=name)
