@@ -175,6 +175,8 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
         recording.begin_ns = now;
     if (!task || recording.only_makespan)
         return;
+    if (!task->parent && !task->region && task != recording.initial)
+        atomic_fetch_or(&unsupported, ROOT);
     stop(task, now);
     made = allocate(sizeof *made);
     step = add_step(task, DUET__STEP_REGION);
@@ -228,8 +230,6 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
             ;
     } else if (!recording.initial) {
         recording.initial = task;
-    } else {
-        atomic_fetch_or(&unsupported, ROOT);
     }
     go_on(task);
 }

@@ -457,6 +457,31 @@ def check_names(compiler, folder):
         path.unlink()
 
 
+def check_threads(folder):
+    """Only a parallel region of a further thread is lost, not its question how many threads are."""
+    source, out = folder / "threads.c", folder / "graph.json"
+    source.write_text("#include <omp.h>\n#include <pthread.h>\n"
+                      "static void region(void)\n{\n#pragma omp parallel\n"
+                      "    omp_get_thread_num();\n}\n"
+                      "static void *further(void *text)\n{\n    omp_get_max_threads();\n"
+                      "    if (*(char *)text == '1')\n        region();\n    return text;\n}\n"
+                      "int main(int argc, char **argv)\n{\n    pthread_t thread;\n"
+                      "    omp_get_max_threads();\n    if (*argv[1] == '1')\n        region();\n"
+                      "    pthread_create(&thread, NULL, further, argv[2]);\n"
+                      "    return pthread_join(thread, NULL);\n}\n", encoding="utf-8")
+    program = build(COMPILERS[0], source, folder, "-pthread")
+    for main, further, status, lines in (
+            ("1", "0", 0, []), ("1", "1", 0, ["parallel regions of further threads"]),
+            ("0", "0", 1, ["the program has no parallel region", "has left no graph"])):
+        done = record(1, out, program, main, further)
+        said = done.stderr.splitlines()
+        assert done.returncode == status and len(said) == len(lines), done
+        assert all(line in told for line, told in zip(lines, said)), done
+        out.unlink(missing_ok=True)
+    for path in (source, program):
+        path.unlink()
+
+
 def check_command(example, small, folder):
     """Checks that do not depend on a compiler."""
     out = folder / "graph.json"
@@ -516,6 +541,7 @@ def check(compiler, folder):
     if compiler == COMPILERS[0]:
         check_foreign(compiler, folder)
         check_command(example, small, folder)
+        check_threads(folder)
     assert sorted(folder.iterdir()) == sorted([example, small]), list(folder.iterdir())
 
 
