@@ -264,13 +264,20 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
 /* Adds up the time of a point's executions and of its outliers, which are in no other figure. */
 static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
 {
+    double out_s[2] = {0}, counts[2] = {0}; /* of undisturbed runs; [true]: first writes */
     for (size_t i = 0; i < fitted->rows.count; i++) {
-        const size_t member = g_array_index(fitted->group->members, size_t, i);
-        const double s = fitted->rows.seconds[i];
-        out->all_s += s;
-        out->rejected_s += fitted->rejected[i] ? s : 0;
-        out->fresh_s += fitted->rejected[i] && fitted->executions->list[member].fresh ? s : 0;
+        const struct duet__execution *e =
+            &fitted->executions->list[g_array_index(fitted->group->members, size_t, i)];
+        const double rejected_s = fitted->rejected[i] ? fitted->rows.seconds[i] : 0;
+        out->all_s += fitted->rows.seconds[i];
+        out->rejected_s += rejected_s;
+        if (fitted->executions->runs[e->run].of->disturbed)
+            continue;
+        out_s[e->fresh] += rejected_s;
+        counts[e->fresh]++;
     }
+    if (counts[false] > 0) /* else nothing tells first writes from others */
+        out->fresh_s = fmax(0, out_s[true] - out_s[false] * counts[true] / counts[false]);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -44,7 +44,9 @@ struct duet__quality {
     struct duet__model_error error; /* cross-validated; NaN: it was not */
     double all_s;                   /* of all executions together */
     double rejected_s;              /* of all outliers */
-    double fresh_s; /* of outliers that were the first of their run to write some data */
+    /* time of outliers that first writes of data explain: what those have beyond as many other
+     * executions; 0 where all write first, or runs were disturbed */
+    double fresh_s;
 };
 
 /* Owned by the caller: duet__model_fini. */

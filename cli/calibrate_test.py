@@ -115,6 +115,10 @@ def check_files():
                  "mine.json", "--merge")
     assert text.startswith("mine: ") and "dpotrf" in text and "--platform ./mine.json" in text, text
     assert "operations" not in text
+    # one sentence has how well is predicted, and what is left out of that
+    assert re.search(r"Without outliers, half of the \d+ kernel times are predicted within .* off; "
+                     r"outliers, which .* are [0-9.]+ % of the executions and [0-9.]+ % of their"
+                     r" time\.", " ".join(text.split())), text
     for tile in 480, 320:
         assert simulate("./mine.json", tile).returncode == 0, tile
     calibrate(*PACED, "--out", "mine.json", "--replace")

@@ -263,34 +263,35 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
 static void put_confidence(const struct duet__calibrating *c, FILE *stream)
 {
     static const double much = 0.05;
+    g_autofree char *advice = NULL, *text = NULL;
     const struct duet__quality *worst;
     struct duet__confidence confidence;
     bool sized;
 
     duet__confidence(c, &confidence);
     worst = confidence.worst;
+    if (confidence.rejected_s > much * confidence.all_s &&
+        confidence.fresh_s > confidence.rejected_s / 2)
+        advice = g_strdup_printf(
+            " Most of the outliers' time (%.0f %%) is of executions that were the first to write "
+            "some data. Memory that was never written gets its pages then: write all of it before "
+            "the first task, or runs take longer than predicted.",
+            100 * confidence.fresh_s / confidence.rejected_s);
     fputc('\n', stream);
     if (worst) {
         sized = worst->point.size > 0;
-        fprintf(stream,
-                "Half of the %zu kernel times are predicted within %.1f %%, nine of ten within "
-                "%.1f %%; worst: %s\nof %s%s%.0f in %s, %+.1f %%. %.1f %% of the executions are "
-                "outliers,\nand %.1f %% of the executions' time, which no simulation contains.\n",
-                confidence.points, 100 * confidence.half, 100 * confidence.most, worst->kernel,
-                worst->arch, sized ? ", tile " : ", work ",
-                sized ? worst->point.size : worst->point.work, worst->context,
-                100 * confidence.worst_error,
-                100 * (double)confidence.rejected /
-                    (double)MAX(confidence.samples + confidence.rejected, 1),
-                100 * confidence.rejected_s / confidence.all_s);
-        if (confidence.rejected_s > much * confidence.all_s &&
-            confidence.fresh_s > confidence.rejected_s / 2)
-            fprintf(
-                stream,
-                "Most of the outliers' time (%.0f %%) is of executions that were the first to "
-                "write some data.\nMemory that was never written gets its pages then: write all "
-                "of it before the first task, or\nruns take longer than predicted.\n",
-                100 * confidence.fresh_s / confidence.rejected_s);
+        text = g_strdup_printf(
+            "Without outliers, half of the %zu kernel times are predicted within %.1f %%, nine of "
+            "ten within %.1f %%, and the worst, %s of %s, %s %.0f in %s, is %+.1f %% off; "
+            "outliers, which no simulation contains, are %.1f %% of the executions and %.1f %% of "
+            "their time.%s",
+            confidence.points, 100 * confidence.half, 100 * confidence.most, worst->kernel,
+            worst->arch, sized ? "tile" : "work", sized ? worst->point.size : worst->point.work,
+            worst->context, 100 * confidence.worst_error,
+            100 * (double)confidence.rejected /
+                (double)MAX(confidence.samples + confidence.rejected, 1),
+            100 * confidence.rejected_s / confidence.all_s, advice ? advice : "");
+        duet__put_wrapped(stream, text, 0);
     }
     put_advice(c, &confidence, stream);
 }
