@@ -79,8 +79,13 @@ def test_missing_kernel(folder):
     found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft --hold",
                     platform=str(path))
     assert found["cause"] == "kernel", found
-    assert found["sentence"].startswith("dgemm on x5650 is") and "no GPU" in found["sentence"]
+    assert found["sentence"].startswith("dgemm on x5650 is"), found
+    assert "no GPU may run it (it has no code for them, or no time" in found["sentence"], found
     assert best(found, True) == "dgemm on x5650 twice as fast", found["what_if"]
+    # another reason is the workload's own setting
+    found = explain(folder, "cholesky --n 3840 --policy heft", "--no-what-if")
+    assert found["cause"] == "kernel" and found["sentence"].startswith("dpotrf on x5650 is"), found
+    assert "(--param potrf=any lets them run it)" in found["sentence"], found
 
 
 def test_tiny_memory(folder):
@@ -110,6 +115,12 @@ def test_bad_priorities(folder):
     found = explain(folder, run)
     assert found["cause"] == "priorities" and "order of tasks" in found["sentence"], found
     assert gains(found)["priorities bottom-level"] > 0.1, found["what_if"]
+    # no order is called bad to which other policies and priorities, simulated, are no better
+    run = "cholesky --n 9600 --cpus 3 --gpus 3 --policy dmdas --noise --seed 574 --extrapolate"
+    assert explain(folder, run, "--no-what-if")["cause"] == "priorities"
+    found = explain(folder, run)
+    assert found["cause"] != "priorities" and all(
+        gain < 0.05 for what, gain in gains(found).items() if what.startswith(("policy", "prior")))
 
 
 def test_wrong_tile(folder):
@@ -121,6 +132,9 @@ def test_wrong_tile(folder):
                             "--extrapolate")
     assert "larger tiles" in found["sentence"] and best(found) == "tile 120", found
     assert gains(found)["tile 120"] > 2 * gains(found)["links twice as fast"], found["what_if"]
+    # not where they were simulated and do not help
+    found = explain(folder, "cholesky --n 720 --tile 90 --policy dmdas --extrapolate")
+    assert "take their latency." in found["sentence"] and gains(found)["tile 180"] < 0, found
 
 
 def test_settings(folder):

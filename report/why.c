@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "base/stats.h"
+#include "workloads/tiles.h"
 
 static const double much = 0.25;           /* part of the path, or of the processors' time, that is
                                               a cause */
@@ -137,6 +138,65 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
     return false;
 }
 
+/* Returns the setting that keeps a kernel from GPUs, "potrf", where a workload of duet's own says
+ * so; else NULL. */
+static const char *placement_of(const struct duet__trace *trace, const char *kernel)
+{
+    const struct duet__workload *workload =
+        trace->tile && trace->workload ? duet__workload_find(trace->workload) : NULL;
+    const struct duet__tiled *tiled = workload ? workload->tiled : NULL;
+    const unsigned placed = tiled && tiled->placement ? tiled->placed ? tiled->placed : 1 : 0;
+
+    for (unsigned i = 0; placed && i < DUET__KERNELS_MAX && workload->kernels[i]; i++)
+        if (placed >> i & 1 && !strcmp(kernel + (*kernel != 0), workload->kernels[i])) {
+            g_autofree char *any = g_strconcat(tiled->placement, "=any", NULL);
+
+            return trace->settings && strstr(trace->settings, any) ? NULL : tiled->placement;
+        }
+    return NULL;
+}
+
+/* Describes why a kernel of the path ran on CPUs: by choice, or as it may run nowhere else. */
+static char *say_place(const struct duet__why *why, unsigned kernel, enum duet__cause *cause)
+{
+    const struct duet__recording *recording = &why->trace->run.recording;
+    const struct duet_event event = {.kernel = kernel};
+    const char *setting = placement_of(why->trace, duet__recording_kernel(recording, &event));
+    const bool could = could_on_gpu(recording, kernel);
+
+    *cause = could ? DUET_CAUSE_CHOICE : DUET_CAUSE_KERNEL;
+    return could     ? g_strdup(" by the policy's choice: GPUs could run it")
+           : setting ? g_strdup_printf(", as the workload keeps it from GPUs (--param %s=any lets "
+                                       "them run it)",
+                                       setting)
+                     : g_strdup(", as no GPU may run it (it has no code for them, or no time on "
+                                "them in the platform)");
+}
+
+/* Returns the shortest time of simulated changes whose names begin so; NaN: there is none. */
+static double trial_s(const struct duet__why *why, const char *name)
+{
+    double best_s = NAN;
+
+    for (guint i = 0; why->what_if && i < why->what_if->changes->len; i++) {
+        const struct duet__change *change =
+            &g_array_index(why->what_if->changes, struct duet__change, i);
+
+        if (g_str_has_prefix(change->what, name))
+            best_s = fmin(best_s, change->makespan_s);
+    }
+    return best_s;
+}
+
+/* True if the order was simulated otherwise, by policies and priorities, and none is better. */
+static bool is_order_fine(const struct duet__why *why)
+{
+    const double best_s = fmin(trial_s(why, "policy "), trial_s(why, "priorities "));
+
+    return why->what_if && best_s > (1 - some) * why->what_if->reference_s &&
+           why->what_if->reference_s > (1 - some) * why->account->makespan_s;
+}
+
 /*
  * Returns the sentence about the first execution that took many times the usual time of its kernel
  * on that architecture, with the same work, and is a considerable part of the path, and its share;
@@ -207,7 +267,8 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
     };
     const struct duet__recording *recording = &why->trace->run.recording;
     const double all_path = waiting(shares->path), all_workers = waiting(shares->workers);
-    g_autofree char *size = NULL, *all = NULL;
+    g_autofree char *size = NULL, *all = NULL,
+                    *twice = g_strdup_printf("tile %" PRIu64, 2 * why->trace->tile);
     unsigned largest = 0;
     double found = -1, path, workers, bytes = 0, copies = 0;
 
@@ -238,8 +299,10 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
         100 * path, ways[largest].what, shares->who, 100 * workers, all,
         bytes < small_bytes * copies ? " Copies are small, " : "",
         bytes < small_bytes * copies ? size : "",
-        bytes < small_bytes * copies ? " in the mean, and take their latency: larger tiles help."
-                                     : "");
+        bytes >= small_bytes * copies ? ""
+        : why->what_if && trial_s(why, twice) >= why->what_if->reference_s
+            ? " in the mean, and take their latency."
+            : " in the mean, and take their latency: larger tiles help.");
 }
 
 static char *say_overhead(const struct duet__why *why, const struct shares *shares)
@@ -274,7 +337,7 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
                                "would shorten the run.",
                                shares->who, 100 * shares->workers[DUET_STATE_KERNEL]);
     }
-    if (hindered >= disorder) {
+    if (hindered >= disorder && !is_order_fine(why)) {
         *cause = DUET_CAUSE_PRIORITIES;
         return g_strdup_printf("The order of tasks is bad: for %.0f %% of the time the critical "
                                "path waits for tasks on which less depends than on those that were "
@@ -283,15 +346,11 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
     }
     if (shares->gpus && kernel && share >= much &&
         strcmp(recording->machine->archs[kernel->arch].backend, "cpu") == 0) {
-        const bool could = could_on_gpu(recording, kernel->kernel);
+        g_autofree char *place = say_place(why, kernel->kernel, cause);
 
-        *cause = could ? DUET_CAUSE_CHOICE : DUET_CAUSE_KERNEL;
         return g_strdup_printf(
-            "%s is %.0f %% of the critical path%s, while GPUs compute %.0f %% of "
-            "the time.",
-            what, 100 * share,
-            could ? " by the policy's choice: GPUs could run it" : " and can run on no GPU",
-            100 * shares->workers[DUET_STATE_KERNEL]);
+            "%s is %.0f %% of the critical path%s, while GPUs compute %.0f %% of the time.", what,
+            100 * share, place, 100 * shares->workers[DUET_STATE_KERNEL]);
     }
     if (waiting(shares->workers) > fmax(elsewhere, none))
         return say_copies(why, shares, cause); /* less than `much`, but more than all else */
