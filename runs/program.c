@@ -19,7 +19,8 @@
 #include "runtime/settings.h"
 
 enum {
-    LINE_MOST = 300 /* bytes of what a program said last */
+    END_MOST = 1 << 12, /* bytes of what a program said last, where its last line is looked for */
+    LINE_MOST = 300     /* bytes of that line that are quoted, the first ones */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -266,21 +267,29 @@ static bool attend(struct process *process, struct duet__monitor *monitor)
 /* ------------------------------------------------------------------------------------------- */
 /* Results of programs                                                                          */
 
-/* Returns ": " and the last line that the program wrote on standard error; "": it wrote none. */
+/* Returns ": " and the last line that the program wrote on standard error, with "…" where it is
+ * cut; "": it wrote none. */
 static char *last_line(FILE *said)
 {
-    char end[LINE_MOST + 1];
+    char end[END_MOST + 1];
+    const bool cut = fseek(said, -END_MOST, SEEK_END) == 0 && ftell(said) > 0;
     size_t length;
-    char *line;
+    char *line, *rest;
 
-    if (fseek(said, -LINE_MOST, SEEK_END))
+    if (!cut)
         rewind(said);
-    length = fread(end, 1, LINE_MOST, said);
+    length = fread(end, 1, END_MOST, said);
     end[length] = 0;
     g_strchomp(end);
     line = strrchr(end, '\n');
     line = line ? line + 1 : end;
-    return *line ? g_strdup_printf(": %s", duet__json_clean(line)) : g_strdup("");
+    rest = line + MIN(strlen(line), LINE_MOST);
+    while (*rest && rest > line && (*rest & 0xC0) == 0x80) /* within a character */
+        rest--;
+    length = (size_t)(rest - line);
+    return !*line ? g_strdup("")
+                  : g_strdup_printf(": %s%.*s%s", cut && line == end ? "…" : "", (int)length,
+                                    duet__json_clean(line), *rest ? "…" : "");
 }
 
 /* Returns 0 if the program has done its work. */
