@@ -99,7 +99,8 @@ int duet__parse_percent(const char *option, const char *text, bool sign, double 
 
     if (!good || !(value > 0) || value >= 1e6)
         return duet_fail(message, DUET_EINVAL,
-                         "%s takes a percentage above 0, such as 5%%, not '%s'", option, text);
+                         "%s takes a percentage above 0%s, such as 5%%, not '%s'", option,
+                         sign ? " with its sign" : "", text);
     *out = value / 100;
     return 0;
 }
@@ -146,7 +147,8 @@ int duet__parse_change(const char *option, const char *text, double *bandwidth, 
     if (!(value > 0))
         return duet_fail(message, DUET_EINVAL, "%s takes a %s, not '%s'", option,
                          relative ? "factor above 0 such as 2x"
-                                  : "bandwidth such as 12GB/s or 800MB/s",
+                                  : "bandwidth with its unit, such as 12GB/s or 12000000000B/s, or "
+                                    "a factor such as 2x",
                          text);
     *bandwidth = relative ? 0 : value;
     *factor = relative ? value : 0;
@@ -164,7 +166,8 @@ int duet__parse_seconds(const char *option, const char *text, double *out,
                          LONGEST_S, text);
     if (!good)
         return duet_fail(message, DUET_EINVAL,
-                         "%s takes a time such as 250ns, 1us, 90s or 0, not '%s'", option, text);
+                         "%s takes a time with its unit, such as 250ns, 1us, 90s or 0, not '%s'",
+                         option, text);
     *out = value;
     return 0;
 }
@@ -177,7 +180,9 @@ int duet__parse_watchdog(const char *option, const char *text, double *out,
     if (strcmp(text, "never") != 0 &&
         (!scan(text, no_unit, "", &value) || value < 0.01 || value > 1e9))
         return duet_fail(message, DUET_EINVAL,
-                         "%s takes seconds (0.01 or more) or 'never', not '%s'", option, text);
+                         "%s takes seconds without a unit, such as 30 (0.01 or more), or 'never', "
+                         "not '%s'",
+                         option, text);
     *out = value;
     return 0;
 }

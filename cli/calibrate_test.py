@@ -28,7 +28,7 @@ BAD = [
     ("+ --n 512,512", "--n names 512 twice"),
     ("+ --tile 1024", "cholesky: "),
     ("+ --precision x", "--precision is s (single), d (double), or sd for both"),
-    ("+ --budget 60", "--budget takes a time"),
+    ("+ --budget 60", "--budget takes a time with its unit, such as 250ns, 1us, 90s"),
     ("+ --policy ws,heft", "calibration takes one policy"),
     ("+ --replace --merge", "exclude each other"),
     ("+ --out x.txt", "must end in .json"),

@@ -33,6 +33,7 @@ BAD = [
     ("+ --gpus 1000", "1000"),
     ("+ --watchdog 0", "--watchdog takes seconds"),
     ("+ --devices x", "name cuda or opencl (--devices)"),
+    ("+ --watchdog 30s", "--watchdog takes seconds without a unit, such as 30"),
     ("+ --emulate ''", "--emulate takes 'free'"),
     ("+ --emulate free --scale 0.1", "--scale is for an emulated platform"),
     ("+ --emulate idgraf --scale 0", "--scale takes a number"),

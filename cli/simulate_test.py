@@ -74,9 +74,9 @@ BAD = [
     ("+ --tile 3840", "--extrapolate"),
     ("+ --platform mirage", "--platform is given twice: several are a list, --platform A,B"),
     ("+ --policy ws --policy heft", "--policy is given twice: several are a list, --policy A,B"),
-    ("cholesky --platform sirocco --n 7680 --tile 960", "no time is known for kernel dpotrf on any architecture of "
-     "sirocco that implements it: choose another platform, or measure it on that machine: duet "
-     "calibrate cholesky --tile 960"),
+    ("cholesky --platform sirocco --n 7680 --tile 960", "no time is known for kernel dpotrf on any "
+     "architecture of sirocco that implements it: choose another platform, or measure it on that "
+     "machine: duet calibrate cholesky --tile 960"),
     ("lu --platform cores --n 960 --tile 480 --precision s",
      ", or measure it on that machine: duet calibrate lu --tile 480 --precision s"),
     ("+ --n 7700", "duet calibrate cholesky --tile 960,20; the last tile is 20, as n 7700 is no "

@@ -26,7 +26,7 @@ BAD = [
     ("cholesky", ".json to predict from: run duet calibrate first"),
     ("cholesky --emulate free", "--emulate free needs --platform FILE"),
     ("layered --platform idgraf", "layered has no kernels that compute"),
-    ("+ --fail-over 5", "--fail-over takes a percentage"),
+    ("+ --fail-over 5", "--fail-over takes a percentage above 0 with its sign, such as 5%"),
     ("cholesky --platform idgraf --follow-speed", "--follow-speed: idgraf does not say how fast"),
     ("+ --without fish", "fish"),
     ("+ --until 5", "--until takes a percentage"),

@@ -375,7 +375,7 @@ static void test_bad_open(void)
         {{.simulate = "idgraf", .costs = "submit=1us,lunch=1s"},
          DUET_EINVAL,
          "unknown cost 'lunch'"},
-        {{.simulate = "idgraf", .costs = "submit=1"}, DUET_EINVAL, "takes a time such as"},
+        {{.simulate = "idgraf", .costs = "submit=1"}, DUET_EINVAL, "takes a time with its unit"},
         {{.simulate = "idgraf", .without = "cores,lunch"}, DUET_EINVAL, "unknown cause 'lunch'"},
         {{.simulate = "idgraf", .links = "pcie"}, DUET_EINVAL, "NAME=VALUE"},
         {{.simulate = "idgraf", .cpus = 100}, DUET_EINVAL, "100"},
