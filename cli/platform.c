@@ -11,6 +11,60 @@
 #include "platforms/catalogue.h"
 #include "base/units.h"
 
+/* True if one text is the other with a letter more, less, or changed, or with two exchanged. */
+static bool is_near(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++)
+        b++;
+    return (*a && !strcmp(a + 1, b)) || (*b && !strcmp(a, b + 1)) ||
+           (*a && *b &&
+            (!strcmp(a + 1, b + 1) || (a[0] == b[1] && a[1] == b[0] && !strcmp(a + 2, b + 2))));
+}
+
+/*
+ * Returns the kernel of a workload that an unknown one of the platform's `names` probably is: it is
+ * not among them, and its name is nearly the same; for g_free. NULL: there is none.
+ */
+static char *find_meant(GHashTable *names, const char *name)
+{
+    g_autofree char *meant = NULL;
+
+    for (size_t w = 0; duet__workload_at(w); w++)
+        for (const char *const *kernel = duet__workload_at(w)->kernels; *kernel; kernel++)
+            for (const char *precision = "sd"; *precision; precision++) {
+                g_autofree char *own = g_strdup_printf("%c%s", *precision, *kernel);
+
+                if (strcmp(own, name) == 0)
+                    return NULL;
+                if (is_near(own, name) && !g_hash_table_contains(names, own)) {
+                    g_free(meant);
+                    meant = g_steal_pointer(&own);
+                }
+            }
+    return g_steal_pointer(&meant);
+}
+
+/* Prints kernels whose names are misspelt on all architectures. Returns whether there are any. */
+static bool check_names(const char *name, const struct duet__calibration *calibration)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    bool any = false;
+
+    for (size_t i = 0; i < calibration->count; i++)
+        g_hash_table_add(names, calibration->curves[i].kernel);
+    for (size_t i = 0; i < calibration->count; i++) {
+        char *kernel = calibration->curves[i].kernel;
+        g_autofree char *meant = g_hash_table_add(seen, kernel) ? find_meant(names, kernel) : NULL;
+
+        if (meant)
+            printf("%s: no workload has a kernel %s: is it %s, which has no times?\n", name, kernel,
+                   meant);
+        any = any || meant;
+    }
+    return any;
+}
+
 /* Prints what is suspicious of one platform. DUET__FAILED if anything is. */
 static int check(const char *name)
 {
@@ -26,6 +80,8 @@ static int check(const char *name)
         printf("%s: %s\n", name, *at);
         status = DUET__FAILED;
     }
+    if (check_names(name, &platform->calibration))
+        status = DUET__FAILED;
     if (status == DUET__DONE)
         printf("%s: nothing is suspicious\n", name);
     g_strfreev(found);
@@ -253,8 +309,9 @@ const struct duet__command duet__platform_command = {
     .arguments = "check PLATFORM...|new|import",
     .summary =
         "check warns of what can be read and is hardly meant: latencies and costs of seconds, "
-        "kernels\nfaster than the machine, times far off the neighbouring sizes, kernels that lack "
-        "times on one of\nthe machine's architectures (a misspelt name).\n\n"
+        "kernels\nfaster than the machine or its data sheet, times far off the neighbouring sizes, "
+        "kernels that lack\ntimes on one of the machine's architectures, or have nearly the name "
+        "of a workload's (misspelt).\n\n"
         "new writes a machine made of devices of public data sheets (duet list devices), with "
         "estimated\nkernel times.\n\n"
         "import writes the machine that StarPU has measured (files HOST.* of its folder of bus "

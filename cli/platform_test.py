@@ -39,6 +39,11 @@ def too_fast(machine):
         point["mean_s"] /= 100
 
 
+def faster_than_gemm(machine):
+    for point in curve(machine, "dtrsm", "c2050")["points"]:
+        point["mean_s"] /= 4
+
+
 def milliseconds(machine):
     curve(machine, "dgemm", "c2050")["points"][2]["mean_s"] *= 1000
 
@@ -47,13 +52,27 @@ def misspelt(machine):
     curve(machine, "dgemm", "c2050")["kernel"] = "dgem"
 
 
+def misspelt_everywhere(machine):
+    for one in machine["curves"]:
+        one["kernel"] = "dgemmm" if one["kernel"] == "dgemm" else one["kernel"]
+
+
+def impossible(machine):
+    """Faster than the chip, the product itself, which others are compared with."""
+    for point in curve(machine, "sgemm", "c2050")["points"]:
+        point["mean_s"] /= 3
+
+
 def test_check():
     good = duet("platform", "check", "idgraf", "attila", "mirage", "sirocco")
     assert good.returncode == 0 and good.stdout.count("nothing is suspicious") == 4, good
     for change, fragment in [
             (slow_links, "copies from host to gpu0 wait 8 s before they begin"),
             (slow_steals, "costs.steal_s is 0.5 s"),
-            (too_fast, "GFlop/s) than dgemm ever is"),
+            (too_fast, "GFlop/s) than the data sheet of c2050 allows"),
+            (impossible, "sgemm on c2050 of work 1.76947e+09 is faster (1883 GFlop/s)"),
+            (faster_than_gemm, "GFlop/s) than dgemm ever is"),
+            (misspelt_everywhere, "no workload has a kernel dgemmm: is it dgemm, which has no"),
             (milliseconds, "takes 5.91026 s, 253 times off the neighbouring sizes"),
             (misspelt, "no times of dgemm on c2050, dgem on x5650, of kernels that others have")]:
         with tempfile.TemporaryDirectory() as folder:
@@ -101,6 +120,8 @@ BAD_MACHINES = [
     ("--cpus 2x4 --gpus 2:a100 --nvlink --nvswitch", "exclude each other"),
     ("--cpus 2x4 --gpus 2:a100 --link qpi=2x", "no link is named qpi (known: pcie, "),
     ("--cpus 2x4 --gpus 2:a100 --link pcie", "--link takes NAME=BANDWIDTH"),
+    ("--cpus 2x4 --gpus 2:a100 --link pcie=12000000000",
+     "with its unit, such as 12GB/s or 12000000000B/s, or a factor such as 2x"),
     ("--cpus 2x4 mine", "takes options only, not 'mine'"),
 ]
 

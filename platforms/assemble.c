@@ -9,8 +9,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Kernel times                                                                                 */
 
-/* Peak flops a second of one core of a CPU, or of a GPU; `matrix`: with its units for matrices. */
-static double peak_of(const struct duet__device *device, char precision, bool matrix)
+double duet__device_peak(const struct duet__device *device, char precision, bool matrix)
 {
     bool single = precision == 's';
     double own = single ? device->s_flops : device->d_flops;
@@ -26,7 +25,7 @@ static double device_seconds(const struct duet__catalogue *c, const struct duet_
                              const struct duet__kernel_shape *shape, char precision, double work,
                              double bytes)
 {
-    double at_peak = work / peak_of(device, precision, shape->b3 > 0);
+    double at_peak = work / duet__device_peak(device, precision, shape->b3 > 0);
     double start = device->cores > 0 ? 0 : c->rules.gpu_start_s;
     double ratio = precision == 's' ? device->s_ratio : device->d_ratio;
     double share = fmin(shape->share * (ratio > 0 && shape->b3 > 0 ? ratio : 1), 1);

@@ -94,6 +94,10 @@ DUET_MUST_CHECK int duet__catalogue_read(struct duet__catalogue *out, const char
 
 void duet__catalogue_fini(struct duet__catalogue *catalogue);
 
+/* Peak flops a second of one core of a CPU, or of a GPU, in precision 's' or 'd'; `matrix`: with
+ * its units for matrices. */
+double duet__device_peak(const struct duet__device *device, char precision, bool matrix);
+
 /*
  * Fills *out (duet__platform_fini, whatever is returned). GPUs are dealt over the switches, and
  * these over the sockets, in blocks as equal as they can be. DUET_ENOTFOUND (no such device: the

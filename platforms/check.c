@@ -5,14 +5,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "platforms/catalogue.h"
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
 /* A copy or an operation of the runtime that takes longer was probably given in another unit. */
 static const double LONG_S = 0.01;
 
-/* A kernel this much faster than the machine's product of matrices is no measuring error. */
-static const double FASTER = 1.25;
+/* A kernel this much faster than the machine's product of matrices, or than its GPU's data sheet,
+ * is no measuring error; a CPU's peak is that of its base clock, which turbo clocks nearly double.
+ */
+static const double FASTER = 1.25, FASTER_CPU = 2;
 
 /* A time this far outside what the neighbouring sizes leave possible is a typing error. */
 static const double FAR_OFF = 30;
@@ -63,21 +66,44 @@ double duet__best_rate(const struct duet__calibration *calibration, const char *
     return best;
 }
 
-/* Reports kernels with more flops a second than the product of matrices with the same first
- * letter. */
-static void check_peak(const struct duet__calibration *calibration, const struct duet__curve *curve,
+/* Sets the flops a second that a kernel cannot exceed by its device's data sheet; 0: not known. */
+static double sheet_peak(const struct duet__catalogue *catalogue, const struct duet__curve *curve)
+{
+    for (unsigned i = 0; i < catalogue->device_count && strchr("sd", curve->kernel[0]); i++) {
+        const struct duet__device *device = &catalogue->devices[i];
+
+        if (strcmp(device->name, curve->arch) == 0)
+            return fmax(duet__device_peak(device, curve->kernel[0], false),
+                        duet__device_peak(device, curve->kernel[0], true)) *
+                   (device->cores > 0 ? FASTER_CPU : FASTER);
+    }
+    return 0;
+}
+
+/* Reports kernels with more flops a second than the device's data sheet has, or than the product of
+ * matrices with the same first letter. */
+static void check_peak(const struct duet__calibration *calibration,
+                       const struct duet__catalogue *catalogue, const struct duet__curve *curve,
                        GPtrArray *list)
 {
     const char product[] = {curve->kernel[0], 'g', 'e', 'm', 'm', '\0'};
-    double peak = duet__best_rate(calibration, product, curve->arch);
+    double peak = FASTER * duet__best_rate(calibration, product, curve->arch);
+    double sheet = sheet_peak(catalogue, curve);
 
-    for (size_t i = 0; peak > 0 && i < curve->count; i++) {
+    for (size_t i = 0; i < curve->count; i++) {
         double rate = curve->points[i].work / curve->points[i].mean_s;
 
-        if (rate > FASTER * peak)
+        if (sheet > 0 && rate > sheet)
+            add_suspicion(list,
+                          "%s on %s of work %g is faster (%.4g GFlop/s) than the data sheet "
+                          "of %s allows (duet list devices)",
+                          curve->kernel, curve->arch, curve->points[i].work, rate / 1e9,
+                          curve->arch);
+        else if (peak > 0 && rate > peak)
             add_suspicion(
                 list, "%s on %s of work %g is faster (%.4g GFlop/s) than %s ever is (%.4g GFlop/s)",
-                curve->kernel, curve->arch, curve->points[i].work, rate / 1e9, product, peak / 1e9);
+                curve->kernel, curve->arch, curve->points[i].work, rate / 1e9, product,
+                peak / FASTER / 1e9);
     }
 }
 
@@ -153,8 +179,10 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
     GPtrArray *list = g_ptr_array_new();
     struct duet_machine machine = {.node_count = 0};
     struct duet_message message = {""};
+    struct duet__catalogue catalogue;
     char *holes = NULL;
 
+    (void)!duet__catalogue_load(&catalogue, &message); /* without it, no peak is known */
     if (duet__platform_build(platform, &whole, &machine, &message) != DUET_OK) {
         add_suspicion(list, "the whole machine cannot be built: %s", message.text);
     } else {
@@ -162,7 +190,7 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
         holes = duet__platform_holes(calibration, &machine, NULL);
     }
     for (size_t i = 0; i < calibration->count; i++) {
-        check_peak(calibration, &calibration->curves[i], list);
+        check_peak(calibration, &catalogue, &calibration->curves[i], list);
         check_neighbours(&calibration->curves[i], list);
     }
     if (calibration->count == 0)
@@ -170,6 +198,7 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
     if (holes != NULL)
         add_suspicion(list, "no times of %s, of kernels that others have", holes);
     g_free(holes);
+    duet__catalogue_fini(&catalogue);
     duet_machine_fini(&machine);
     g_ptr_array_add(list, NULL);
     return (char **)g_ptr_array_free(list, FALSE);

@@ -200,8 +200,8 @@ char *duet__platform_holes(const struct duet__calibration *calibration,
 
 /*
  * Returns a line for each value that is valid and hardly meant: latencies and costs of seconds,
- * kernels faster than the machine's products of matrices, times far off the neighbouring sizes,
- * holes. NULL-ended, free with g_strfreev.
+ * kernels faster than the device's data sheet or the machine's products of matrices, times far off
+ * the neighbouring sizes, holes. NULL-ended, free with g_strfreev.
  */
 char **duet__platform_suspicions(const struct duet__platform *platform);
 
