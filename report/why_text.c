@@ -243,7 +243,7 @@ static void put_changes(FILE *stream, const struct duet__why *why)
     if (!what_if)
         return;
     duet__table_init(&table, "trr");
-    duet__table_print(&table, "what if\ts\t%% less\tnothing changes (simulated on %s)\t%.5g\t",
+    duet__table_print(&table, "what if\ts\t%%\tnothing changes (simulated on %s)\t%.5g\t",
                       why->simulated, what_if->reference_s);
     for (guint i = 0; i < what_if->changes->len; i++) {
         const struct duet__change *change =
@@ -253,8 +253,9 @@ static void put_changes(FILE *stream, const struct duet__why *why)
         if (isnan(change->makespan_s))
             duet__table_remark(&table, change->why);
         else
-            duet__table_print(&table, "%.5g\t%.1f", change->makespan_s,
-                              100 * (1 - change->makespan_s / what_if->reference_s));
+            duet__table_print(&table, "%.5g\t%.1f %s", change->makespan_s,
+                              100 * fabs(1 - change->makespan_s / what_if->reference_s),
+                              change->makespan_s > what_if->reference_s ? "more" : "less");
     }
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
