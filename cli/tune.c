@@ -228,8 +228,9 @@ const struct duet__command duet__tune_command = {
         "what it found, and variables by\nwhich programs take it.",
     .notes =
         "Options that take lists (duet study) say what is chosen among; where none has several "
-        "values, it is tiles\nbetween those measured, policies, windows and workers. Without "
-        "--platform it is this machine, by HOST.json\nhere (duet calibrate), or measured now.\n\n"
+        "values, it is tiles\nbetween those measured, policies, windows, workers, and whether GPUs "
+        "may have panels. Without --platform it\nis this machine, by HOST.json here (duet "
+        "calibrate), or measured now.\n\n"
         "Examples:\n"
         "  duet tune cholesky --n 40000 --platform idgraf\n"
         "  duet tune lu --n 20000 --platform idgraf --tile 480,960 --policy ws,heft,dmdas\n"

@@ -45,6 +45,10 @@ assert tuned == [(best,)] and first["settings"] == 18, (tuned, best, first)
 assert first["simulations"]["n"] == 18 and first["simulations"]["noise"] >= 3 * 3, first
 again = tune(*SPACE, "--out", "t.db", "--budget", "3600s")
 assert again["simulations"] == {} and again["chosen"] == first["chosen"], again
+for _ in range(2):
+    large = duet("tune", *SPACE[:5], "--tile", "480,4800", "--policy", "ws", "--out", "l.db").stdout
+    assert re.search(r"not\s+possible:\s+1,\s+such\s+as\s+tiles\s+of\s+4800", large), large
+    duet("tune", *SPACE[:5], "--tile", "4800", "--policy", "ws", "--out", "l.db", status=2)
 # The choice is the first of those with most replications, whose mean is that of these.
 chosen = first["chosen"]
 means = ask("t.db", "SELECT avg(makespan_s), count(*), tile, policy, gpu_window FROM runs "
