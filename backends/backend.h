@@ -127,7 +127,7 @@ static inline size_t backend_column(const struct backend_copy *copy, size_t col,
 
 struct backend_completion {
     void *tag;
-    double start_s, end_s; /* of the kernel or the copy itself, on the engine's clock */
+    double start_s, end_s; /* when the kernel or copy ran, on the engine's clock */
     int status;            /* 0; the kernel's status; DUET_ELOST: the device is lost */
     const char *why;       /* reason of a status that is not 0, with the name of the call that
                               failed; NULL: none. Valid until the device is used again */

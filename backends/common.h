@@ -57,7 +57,7 @@ struct reason {
     const char *why; /* a constant text, or NULL */
     int info;        /* a late status that is no enum duet_error, or 0 */
     struct failure failure;
-    const struct duet_message *message; /* of a kernel, its own; or NULL */
+    const struct duet_message *message; /* what a kernel says of its failure; or NULL */
 };
 
 /* Texts of the reasons that one poll has given, until the next one. */

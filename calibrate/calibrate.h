@@ -38,7 +38,7 @@ struct duet__calibrate_request {
     uint64_t rounds; /* exactly so many; 0: as many as there is time for */
     bool paced;      /* emulates a platform's times: nothing is computed */
     bool no_costs, no_copies;
-    char *name; /* of the described machine */
+    char *name; /* name of the described machine */
 };
 
 void duet__calibrate_request_fini(struct duet__calibrate_request *request);
@@ -64,7 +64,7 @@ struct duet__setup {
     /* measured so far; runs 0: it was left out */
     uint64_t runs, tasks;
     double run_s;  /* mean of one run, from its first submission on */
-    double turn_s; /* of its last turn, including making data */
+    double turn_s; /* length of its last turn, including making data */
 };
 
 /* A measurement that failed. */
@@ -94,7 +94,7 @@ struct duet__calibrating {
     GArray *failures;              /* struct duet__failure */
     uint64_t left_out;             /* disturbed runs that the model leaves out */
     struct duet__disturbance load; /* disturbance by others, over all of it */
-    double wall_s, runs_s;         /* of the whole calibration, and of the rounds */
+    double wall_s, runs_s;         /* time of the whole calibration, and of its rounds */
     double probe_s;
     struct duet__measured costs[DUET__COSTS];
     bool has_costs, has_copies;
@@ -212,8 +212,8 @@ struct duet__confidence {
     double worst_error;                /* error of worst, signed; NaN: there is none */
     uint64_t samples, rejected;        /* executions */
     double all_s, rejected_s, fresh_s; /* sums over all points' struct duet__quality */
-    uint64_t fewest_runs;              /* of a setup */
-    uint64_t fewest_samples;           /* of a point */
+    uint64_t fewest_runs;              /* fewest that a setup has */
+    uint64_t fewest_samples;           /* fewest that a point has */
 };
 
 void duet__confidence(const struct duet__calibrating *c, struct duet__confidence *out);

@@ -37,7 +37,7 @@ struct duet__copies {
      * its link to the host */
     unsigned *switches;
     unsigned switch_count;
-    double *to_device_Bps, *to_host_Bps; /* of each switch's link, shared by its devices */
+    double *to_device_Bps, *to_host_Bps; /* link of each switch, shared by its devices */
 };
 
 /*

@@ -58,8 +58,8 @@ void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct due
 
 /* Bytes a second that the cores of one socket get from memory, beyond all caches. */
 struct duet__bandwidth {
-    double one_Bps;   /* of one core alone */
-    double all_Bps;   /* of all CPU workers of the socket together */
+    double one_Bps;   /* what one core alone gets */
+    double all_Bps;   /* what all CPU workers of the socket get together */
     uint64_t samples; /* 0: not measured */
 };
 

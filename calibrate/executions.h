@@ -29,7 +29,7 @@ struct duet__recorded_run {
 
 /* One executed task. */
 struct duet__execution {
-    double seconds;    /* of the execution, without the runtime's overhead */
+    double seconds;    /* length, without the runtime's overhead */
     double others;     /* mean number of the socket's other CPU workers that computed meanwhile */
     uint32_t run;      /* index of its run */
     uint32_t worker;   /* index in the run's machine */
@@ -43,7 +43,7 @@ struct duet__execution {
 struct duet__executed_run {
     const struct duet__recorded_run *of; /* borrowed */
     size_t first, count;
-    uint64_t registered_bytes; /* of all distinct handles */
+    uint64_t registered_bytes; /* sum over all distinct handles */
     double state; /* state of the machine then, see duet__states_remove; 0: not known */
 };
 

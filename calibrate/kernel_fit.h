@@ -17,7 +17,7 @@ struct duet__row {
     uint32_t run;
     double others;      /* mean number of the socket's other workers that computed */
     double workers;     /* number in its socket; 0: on a device */
-    double bytes;       /* of all operands */
+    double bytes;       /* sum over all operands */
     double from_memory; /* bytes of `bytes` that were missing in the socket's cache */
 };
 

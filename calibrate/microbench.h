@@ -23,7 +23,7 @@ struct duet__microbench {
     const struct duet_machine *machine; /* the runtime's */
     unsigned cpus;                      /* workers of the host's memory, the first ones */
     struct duet_codelet *empty;         /* does nothing, everywhere */
-    void *memory; /* of tasks' data: g_free frees it once the runtime is closed */
+    void *memory; /* tasks' data: g_free frees it once the runtime is closed */
     int error;
 };
 

@@ -14,7 +14,7 @@ struct duet__model_options {
     /* the runtime's time for a task on its worker within the measured time of a kernel (see
      * real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
     double task_overhead_s;
-    unsigned folds; /* of the cross-validation, at least 2; 0: 5; 1: none */
+    unsigned folds; /* folds of cross-validation, at least 2; 0: 5; 1: none */
     /* switches to leave parts of the model out (bench/corpus/) */
     duet__kernel_fit_fn *fit; /* replaces duet__kernel_fit; NULL: that */
     bool keep_states;         /* leaves the machine's states in times */
@@ -30,7 +30,7 @@ enum {
 
 /* Errors of the model on executions that it has not seen, relative to the measured times. */
 struct duet__model_error {
-    double sum;       /* of the sum over all executions, signed: (predicted - measured) /
+    double sum;       /* error of all executions' sum, signed: (predicted - measured) /
                          measured */
     double execution; /* median of absolute errors of single executions */
 };
@@ -42,8 +42,8 @@ struct duet__quality {
     /* times by conditions (their bits), count 0: none was measured; for kernels of the host */
     struct duet__summary conditions[DUET__CONDITIONS];
     struct duet__model_error error; /* cross-validated; NaN: it was not */
-    double all_s;                   /* of all executions together */
-    double rejected_s;              /* of all outliers */
+    double all_s;                   /* time of all executions together */
+    double rejected_s;              /* time of all outliers */
     /* time of outliers that first writes of data explain: what those have beyond as many other
      * executions; 0 where all write first, or runs were disturbed */
     double fresh_s;

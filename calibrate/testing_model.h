@@ -52,8 +52,8 @@ struct maker {
     struct duet__caches *caches;
     GRand *random;
     double *clock;    /* by worker */
-    uint64_t bytes;   /* of a tile */
-    uint64_t all;     /* of all tiles */
+    uint64_t bytes;   /* size of a tile */
+    uint64_t all;     /* size of all tiles */
     uint64_t planned; /* tasks */
 };
 

@@ -108,11 +108,11 @@ struct duet__engine_command {
 
 /* Report of how a command ended. */
 struct duet__completion {
-    double start_s, end_s; /* of the kernel or the copy itself */
+    double start_s, end_s; /* when the kernel or copy ran */
     int status;            /* 0 or a negative enum duet_error */
     const char *why;       /* reason of an error, for the run's message; NULL or "": text of
                               `status` */
-    double before_s;       /* of a task that waits: seconds of its earlier pieces */
+    double before_s;       /* seconds of earlier pieces of a task that waits */
 };
 
 /* Functions that an engine provides. All slots are needed unless their comment says so. */

@@ -74,7 +74,7 @@ struct engine {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     bool started;
-    uint64_t rng; /* of an engine alone */
+    uint64_t rng; /* state of random draws, for an engine alone */
 };
 
 /* The worker whose commands or kernel this thread is at, or -1. */

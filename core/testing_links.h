@@ -30,7 +30,7 @@ static inline void random_machine(struct duet_machine *m, unsigned nodes, bool t
                                   struct figures *figures)
 {
     enum { SWITCHES = 3, LINKS_MAX = 64 };
-    const unsigned links = 6 * ((nodes + SWITCHES + 2) / 3); /* of end e: 2 e up, 2 e + 1 down */
+    const unsigned links = 6 * ((nodes + SWITCHES + 2) / 3); /* end e has 2 e up, 2 e + 1 down */
     uint16_t way[LINKS_MAX];
     g_assert_cmpuint(links, <=, LINKS_MAX);
     g_assert_cmpint(duet_machine_init(m, 1, nodes, 1, links), ==, DUET_OK);

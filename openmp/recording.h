@@ -82,7 +82,7 @@ struct duet__omp_recording {
     _Atomic(uint64_t) begin_ns, end_ns;
     atomic_bool of_gcc;  /* at least one region was compiled by gcc */
     bool only_makespan;  /* the makespan alone was measured */
-    uint64_t bytes;      /* of each datum of a depend clause; 0: not known */
+    uint64_t bytes;      /* size of each datum of a depend clause; 0: not known */
     uint64_t loop_parts; /* parts to cut each loop into; 0: loops stay with their threads */
     bool static_loops;   /* cuts also possible static loops of gcc's */
     const char *runtime; /* name that it gives itself */
@@ -122,7 +122,7 @@ struct duet__omp_place {
     const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
     /* set by duet__omp_names */
     uint32_t kernel; /* its number in the file */
-    char *name;      /* of the kernel; NULL: an earlier place has it */
+    char *name;      /* kernel's name; NULL: an earlier place has it */
     char *key;       /* equal for all places of a kernel; NULL: not known */
     size_t rank;     /* among the places of that name, by code */
 };

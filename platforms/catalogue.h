@@ -13,15 +13,15 @@ struct duet__device {
     char *unconfirmed;    /* figures for which no page was found; NULL: none */
     unsigned year;        /* year of its release */
     unsigned cores;
-    double clock_Hz, flops_per_cycle;                        /* of a core, double precision */
+    double clock_Hz, flops_per_cycle;                        /* a core's, in double precision */
     double d_flops, s_flops, d_matrix_flops, s_matrix_flops; /* flops a second of a GPU, without and
                                                                 with units for matrices */
     double d_ratio, s_ratio; /* published rate of products by the rate that the kernels' shares
                                 give; 0: not published, taken to be 1 */
     double memory_Bps;
-    uint64_t memory_bytes, cache_bytes; /* of a GPU; of a CPU, the cache that its cores share */
+    uint64_t memory_bytes, cache_bytes; /* a GPU's memory; the cache that a CPU's cores share */
     unsigned pcie;                      /* generation of PCI Express, 16 lanes */
-    double gpu_link_Bps;                /* of a CPU: its own link to each GPU, not PCIe */
+    double gpu_link_Bps;                /* a CPU's own link to each GPU, not PCIe */
     bool no_peer;                       /* direct copies over PCI Express are not possible */
     char *fabric;                       /* name of the links to other GPUs, "NVLink 3" */
     unsigned links;                     /* number of them, with link_Bps in either direction */
@@ -76,7 +76,7 @@ struct duet__assembly {
     const struct duet__gpu_group *gpus;
     unsigned group_count;
     enum duet__fabric fabric;
-    unsigned switches; /* of PCIe, which the GPUs share equally; 0: one a package */
+    unsigned switches; /* PCIe switches, which GPUs share equally; 0: one a package */
     const struct duet__link_override *links;
     size_t link_count;
 };

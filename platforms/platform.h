@@ -55,7 +55,7 @@ enum {
 
 /* Direct copies between GPUs of one reach; `up`: to the higher device number. */
 struct duet__platform_peer {
-    char name[DUET_KIND_MAX]; /* of the kind of link; "": there are no such copies */
+    char name[DUET_KIND_MAX]; /* kind of link; "": there are no such copies */
     bool own_link;            /* copies do not cross the links of switches to the host */
     struct duet__platform_figure up, down;
     unsigned reach, arch; /* arch: index into archs, for copies between two GPUs of it */
@@ -63,7 +63,7 @@ struct duet__platform_peer {
 
 struct duet__platform_switch {
     unsigned socket, kind;             /* indices of its socket and kind of link */
-    double to_device_Bps, to_host_Bps; /* of its link to the host */
+    double to_device_Bps, to_host_Bps; /* bandwidth of its link to the host */
 };
 
 struct duet__platform_gpu {

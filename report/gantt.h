@@ -38,18 +38,18 @@ struct duet__gantt_bar {
 };
 
 struct duet__gantt_row {
-    const char *name; /* of the worker, or of the node; owned by the machine */
+    const char *name; /* worker or node; owned by the machine */
     enum duet__gantt_lane lane;
     unsigned index; /* worker (KERNELS) or memory node */
     unsigned node;  /* memory node that the row belongs to */
-    GArray *bars;   /* of struct duet__gantt_bar, by start_s */
+    GArray *bars;   /* struct duet__gantt_bar, by start_s */
 };
 
 struct duet__gantt {
     const struct duet__recording *recording; /* borrowed */
     struct duet__gantt_row *rows;            /* CPUs, then each device: kernels, in, out */
     size_t row_count, bar_count;
-    size_t *places;  /* of rows in `rows`, by lane and index */
+    size_t *places;  /* indices in `rows`, by lane and index */
     double end_s;    /* end of the time axis, from 0; > 0 */
     double merged_s; /* bars shorter than this were merged with what follows; 0: none were */
 };

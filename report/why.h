@@ -12,7 +12,7 @@
 
 /* Analysis of a run, all borrowed. */
 struct duet__why {
-    const char *path_name; /* of the run's file */
+    const char *path_name; /* the run's file */
     const char *command;   /* command line of the report */
     const struct duet__trace *trace;
     const struct duet__account *account;

@@ -43,7 +43,7 @@ struct duet__tune {
     struct duet__study *study;
     struct duet__plan *plan;      /* plan of its simulations */
     struct duet__store *store;    /* has the rows of its runs */
-    struct duet__request request; /* of the first setting; no workload: a program or task graph */
+    struct duet__request request; /* the first setting; no workload: a program or task graph */
     char *platform;               /* name or file of the simulated one; NULL: yet to be measured */
     char *calibrated;             /* says what was measured for this search; NULL: nothing was */
     bool here;                    /* the platform is this machine */

@@ -29,7 +29,7 @@ enum duet__form { DUET__MINUS = 1, DUET__TRANSPOSED = 2 };
 /* Arguments of every tiled kernel: sizes in elements, in BLAS's notation; k = 0 where unused. */
 struct duet__tile_args {
     uint32_t m, n, k;
-    uint32_t form; /* of gemm: bits of enum duet__form; else 0 */
+    uint32_t form; /* bits of enum duet__form for gemm; else 0 */
 };
 
 /* Parameter of workloads on matrices: their layout in memory. */
@@ -53,10 +53,10 @@ struct duet__tiles {
 
 /* A matrix to register. */
 struct duet__shape {
-    uint64_t rows, cols;                      /* elements */
-    uint32_t tile_rows, tile_cols;            /* of a tile; 0: the problem's tile */
-    uint32_t element_bytes;                   /* of an element; 0: by the problem's precision */
-    bool lower;                               /* only the tiles on and below the diagonal */
+    uint64_t rows, cols;           /* elements */
+    uint32_t tile_rows, tile_cols; /* edges of a tile; 0: the problem's tile */
+    uint32_t element_bytes;        /* size of an element; 0: by the problem's precision */
+    bool lower;                    /* only the tiles on and below the diagonal */
     bool (*is_there)(uint32_t i, uint32_t j); /* only these tiles; NULL: all */
     enum duet__contents contents;
 };
@@ -66,13 +66,13 @@ struct duet__build {
     struct duet_runtime *runtime;
     const struct duet__problem *problem;
     const struct duet__tiles *matrices;               /* in the order of `shapes` */
-    struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* of the kernels, in the order of
+    struct duet_codelet *codelets[DUET__KERNELS_MAX]; /* one a kernel, in the order of
                                                          `kernels` */
     struct duet_expansion
         *expansion;     /* tasks become its children; NULL: submitted to the runtime */
     uint64_t where;     /* architectures of every task; 0: anywhere */
     int priority;       /* added to that of every task */
-    uint32_t iteration; /* of the tasks, from 1; 0: there are none */
+    uint32_t iteration; /* iteration of the tasks, from 1; 0: there are none */
     double complexity;  /* hint of the tasks; 0: their flops */
 };
 
@@ -82,7 +82,7 @@ struct duet__tiled {
     /* Sets the shapes of a checked problem's matrices in the order of registration; `shapes` has
      * DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
     void (*shapes)(const struct duet__problem *problem, struct duet__shape *shapes);
-    double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each kernel; args: struct
+    double (*flops[DUET__KERNELS_MAX])(const void *args); /* each kernel's; args: struct
                                                              duet__tile_args */
     unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
     /* Name of the setting that, with the value "cpu", does so for these kernels, too; NULL:

@@ -32,14 +32,14 @@ struct duet__problem {
     uint64_t n;     /* order of the matrix, or another size */
     uint64_t tile;  /* tile edge in elements */
     char precision; /* 's' or 'd' */
-    uint64_t seed;  /* of all random draws: shapes of graphs, contents */
+    uint64_t seed;  /* seed of all random draws: shapes of graphs, contents */
     const struct duet__setting *settings;
     size_t setting_count;
     void *data; /* data of `generate` to compute on; NULL: simulated without data */
     const struct duet__graph *graph; /* the file's graph, borrowed, in workloads from files; else
                                         NULL */
     char *const *speeds;             /* "ARCH=X", of the graph, NULL-ended; NULL: none */
-    struct duet_grid nodes; /* of the runtime; zeroed: one. Workloads that cannot be dealt out
+    struct duet_grid nodes; /* the runtime's nodes; zeroed: one. Workloads that cannot be dealt out
                                refuse others */
     bool verify;            /* results will be judged: those of several nodes all go to node 0 */
 };

@@ -14,7 +14,7 @@
 struct work {
     unsigned threads;
     const char *policy;
-    double kernel_s; /* of a kernel, varied by a tenth; 0: none */
+    double kernel_s; /* length of kernels, varied by a tenth; 0: none */
     size_t size;
     void (*begin)(int pass); /* called before a pass: 0 warms up, 1 counts, 2: the end */
     void (*submit)(const struct work *work);

@@ -10,7 +10,7 @@ struct candidate {
     duet__kernel_fit_fn *fit;                /* NULL: the product's */
     void (*adjust)(struct duet__point *out); /* removes parts; NULL: none */
     bool keep_states, keep_size, no_bandwidth;
-    const char *costs;   /* of the runtime that are other than measured, as config.costs */
+    const char *costs;   /* the runtime's costs other than measured, as config.costs */
     const char *without; /* effects left out of simulations, as config.without */
 };
 

@@ -59,7 +59,7 @@ struct frame {
     struct frame *parent;
     unsigned n, which;  /* which: 0 or 1, of the parent's children */
     atomic_int missing; /* children that have not ended */
-    uint64_t value[2];  /* of the children */
+    uint64_t value[2];  /* results of the children */
 };
 
 /* Frames of fibonacci(n): calls, and tasks. */

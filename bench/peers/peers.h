@@ -29,13 +29,13 @@ struct problem {
     const struct operation *operation;
     char precision;
     size_t n;
-    size_t array_bytes;      /* of each array */
+    size_t array_bytes;      /* size of each array */
     unsigned arrays;         /* number that the operation has */
     unsigned threads, block; /* 0: the library's default */
     void *given[ARRAYS_MAX]; /* initial arrays, in memory of peer_allocate */
     void *last;              /* the array that the operation changes */
     void *result;            /* its memory: the result */
-    int64_t *pivots;         /* of LU, as LAPACK's getrf numbers them */
+    int64_t *pivots;         /* row swaps of LU, as LAPACK's getrf numbers them */
 };
 
 /* ------------------------------------------------------------------------------------------- */

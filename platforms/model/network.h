@@ -28,10 +28,10 @@ enum {
  */
 struct duet__network {
     unsigned kind;        /* enum duet__network_kind */
-    double bandwidth_Bps; /* of a node's card in either direction, and of every cable; of a file: 0,
-                             as it says */
+    double bandwidth_Bps; /* a node's card in either direction, and every cable; with a file: 0, as
+                             it says */
     double latency_s;     /* whatever the route through the network; of a file: 0, as it says */
-    double overhead_s;    /* of a processor at either end, for one message after another */
+    double overhead_s;    /* a processor's at either end, for one message after another */
     double rendezvous_s;  /* until both ends have found each other */
     uint64_t eager_bytes;
     /*

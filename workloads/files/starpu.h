@@ -42,7 +42,7 @@ struct duet__starpu_model {
 /* Tasks with the same times: those of one kernel and footprint. */
 struct duet__starpu_class {
     struct duet__starpu_model *model; /* NULL: there is none */
-    double sums[2];                   /* of measured seconds, on CPUs and on devices */
+    double sums[2];                   /* measured seconds, on CPUs and on devices */
     unsigned counts[2];
 };
 

@@ -241,7 +241,7 @@ DUET_EXPORT bool duet_computes(const struct duet_runtime *runtime);
 struct duet_buffer {
     void *data; /* NULL when simulated without data */
     size_t rows, cols, ld, element_bytes;
-    size_t planes, plane; /* of duet_register_block: number of planes, and elements from one to the
+    size_t planes, plane; /* duet_register_block's number of planes, and elements from one to the
                              next; else 1 and ld * cols */
 };
 

@@ -59,7 +59,7 @@ struct duet_candidate {
 
 /* Measured times of a finished task. */
 struct duet_times {
-    double start_s, end_s; /* of the kernel */
+    double start_s, end_s; /* when the kernel ran */
     double predicted_s;    /* duet_view_seconds when its worker took it; 0: unknown */
 };
 
