@@ -109,7 +109,7 @@ def until(seen):
 
 def interrupted(*words, when=lambda process: True, number=signal.SIGINT, **options):
     """What a call prints and says that a signal ends, once it attends to that and when(process) is
-    true."""
+    true. The signal comes twice, as from timeout(1)."""
     process = subprocess.Popen([DUET, *map(str, words)], text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, **options)
 
@@ -117,6 +117,7 @@ def interrupted(*words, when=lambda process: True, number=signal.SIGINT, **optio
         assert process.poll() is None, process.communicate()
         return attends(process, number) and when(process)
     until(ready)
+    process.send_signal(number)
     process.send_signal(number)
     output, messages = process.communicate()
     assert process.returncode == 128 + number, (process.returncode, output, messages)

@@ -4,8 +4,10 @@
 #include "runs/monitor.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 #include <duet/trace.h>
 
 enum {
-    ECHO_US = 100 * 1000, /* of one signal that comes twice, as timeout(1) sends it */
     TOLD_LOOKS = 5,
     POLICY_LOOKS = 10,
     KERNEL_LOOKS = 30,
@@ -24,6 +25,28 @@ enum {
 /* Signals that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
+/* The first signal that this process took, 0: none; who sent it; whether its echo came. */
+static atomic_int first, sender;
+static atomic_bool echoed;
+
+/* Whether a signal is the first one's echo: timeout(1) sends its signal to its child and then to
+ * its group, so that it comes twice. */
+static bool is_echo(int number, const siginfo_t *info)
+{
+    return info->si_code <= 0 && number == atomic_load(&first) &&
+           info->si_pid == atomic_load(&sender) && !atomic_exchange(&echoed, true);
+}
+
+/* Ends a process that reports after its first signal. */
+static void end_late(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (is_echo(number, info))
+        return;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 /*
  * A signal for the process goes to any thread that does not block it, and libraries have threads
  * that were there before us. There it is handed on, and blocked from then on.
@@ -33,9 +56,9 @@ static void hand_on(int number, siginfo_t *info, void *context)
     ucontext_t *interrupted = context;
     int error = errno;
 
-    (void)info;
     sigaddset(&interrupted->uc_sigmask, number);
-    kill(getpid(), number);
+    if (syscall(SYS_rt_sigqueueinfo, getpid(), number, info)) /* kill() would be another sender */
+        kill(getpid(), number);
     errno = error;
 }
 
@@ -62,16 +85,27 @@ void duet__signals_hold(struct duet__signals *signals, bool children)
 int duet__signals_take(const struct duet__signals *signals, double seconds)
 {
     const struct timespec pause = {.tv_nsec = (long)(seconds * 1e9)};
-    int number = sigtimedwait(&signals->watched, NULL, &pause);
+    siginfo_t info;
+    int number = sigtimedwait(&signals->watched, &info, &pause);
 
-    return number <= 0 || number == SIGCHLD ? 0 : number;
+    if (number <= 0 || number == SIGCHLD || is_echo(number, &info))
+        return 0;
+    if (!atomic_load(&first)) {
+        atomic_store(&sender, info.si_pid);
+        atomic_store(&first, number);
+    }
+    return number;
 }
 
 void duet__signals_release(struct duet__signals *signals)
 {
+    const struct sigaction late = {.sa_sigaction = end_late,
+                                   .sa_flags = (int)(SA_SIGINFO | SA_RESTART)};
+    const bool taken = atomic_load(&first) != 0;
+
     for (size_t i = 0; i < G_N_ELEMENTS(held); i++)
         if (sigismember(&signals->watched, held[i]))
-            sigaction(held[i], &signals->actions[i], NULL);
+            sigaction(held[i], taken && held[i] != SIGCHLD ? &late : &signals->actions[i], NULL);
     pthread_sigmask(SIG_SETMASK, &signals->mask, NULL);
 }
 
@@ -115,12 +149,9 @@ static void give_up(struct duet__monitor *monitor, int number)
 {
     struct duet_runtime *runtime;
 
-    if (monitor->signalled && g_get_monotonic_time() < monitor->signalled_us + ECHO_US)
-        return;
     if (monitor->signalled)
         die(monitor, number);
     monitor->signalled = true;
-    monitor->signalled_us = g_get_monotonic_time();
     atomic_store(&monitor->number, number);
     runtime = borrow(monitor);
     if (runtime) {
@@ -175,15 +206,14 @@ static void end_if_stuck(struct duet__monitor *monitor)
 
 static void *attend(void *argument)
 {
-    static const long most_ns = 100 * 1000 * 1000;
-    struct timespec pause = {.tv_nsec = 1000 * 1000}; /* short runs do not wait for this thread */
+    double pause_s = 1e-3; /* short runs do not wait for this thread */
     struct duet__monitor *monitor = argument;
 
     while (!atomic_load(&monitor->over)) {
-        int number = sigtimedwait(&monitor->signals.watched, NULL, &pause);
+        int number = duet__signals_take(&monitor->signals, pause_s);
 
-        pause.tv_nsec = MIN(2 * pause.tv_nsec, most_ns);
-        if (number > 0)
+        pause_s = fmin(2 * pause_s, 0.1);
+        if (number)
             give_up(monitor, number);
         else
             draw(monitor);

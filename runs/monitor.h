@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
- * for the end of the process. A second signal ends the process at once, unless it comes within a
- * tenth of a second: it is then the first one's echo. After the first one the process ends, too,
- * where no kernel or copy begins or ends, or a runtime does not open, for three seconds. Where a
- * policy crashes or calls exit(), a line says so before the process ends.
+ * for the end of the process. A second signal ends the process at once; the first one's echo does
+ * not. After the first one the process ends, too, where no kernel or copy begins or ends, or a
+ * runtime does not open, for three seconds. Where a policy crashes or calls exit(), a line says so
+ * before the process ends.
  */
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
@@ -34,10 +34,12 @@ struct duet__signals {
 void duet__signals_hold(struct duet__signals *signals, bool children);
 /*
  * Waits at most `seconds`, below 1, for a held signal. Returns the number of the one that came; 0:
- * none did, or it was the end of a child.
+ * none did, or it was the end of a child, or the echo of the first one: the same signal from the
+ * same process once more, as timeout(1) sends it.
  */
 int duet__signals_take(const struct duet__signals *signals, double seconds);
-/* Lets signals go: one that comes from now on does what it did before. */
+/* Lets signals go: one that comes from now on does what it did before; but once a signal was taken,
+   it ends the process, unless it is that one's echo. */
 void duet__signals_release(struct duet__signals *signals);
 
 /* A monitor of runs. Zero-initialise, then duet__monitor_start. */
@@ -55,7 +57,6 @@ struct duet__monitor {
     uint64_t tasks; /* number of tasks of one run */
     /* The monitor's thread alone uses the members below. */
     bool signalled;       /* true if a signal has come to this process */
-    gint64 signalled_us;  /* when it came */
     int stuck_worker;     /* result of duet_worker_scheduling at the last look */
     unsigned stuck_looks; /* looks after the signal with the same worker and steps; before it, while
                              runtimes open */

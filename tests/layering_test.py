@@ -22,7 +22,7 @@ GROUPS = {
     "c-pure": C_PURE,
     "c": C_PURE + C_REST,
     "posix": POSIX,
-    "linux": ["sys/prctl.h", "sys/file.h", "execinfo.h", "link.h"],
+    "linux": ["sys/prctl.h", "sys/file.h", "sys/syscall.h", "execinfo.h", "link.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "context": ["ucontext.h"],
