@@ -209,7 +209,8 @@ assert len(rows("s.db", more="WHERE error IS NULL")) == 3
 # A failure on a platform that has changed since is none any more, nor is a result.
 for cpus, status in ("1x4", 2), ("1x8", 0), ("1x6", 2):
     duet("platform", "new", "--cpus", cpus, "--out", "p.json", "--replace")
-    duet("study", *ONE, "--platform", "./p.json", "--cpus", "8", "--out", "p.db", status=status)
+    duet("study", ONE[0], "--platform", "./p.json", *ONE[3:], "--cpus", "8", "--out", "p.db",
+         status=status)
     shown = duet("study", "--show", "--out", "p.db").stdout
     assert ("without a result: 1 run: " in shown) == (status > 0), shown
     assert ("makespan" in shown) == (status == 0), shown

@@ -85,11 +85,15 @@ static bool make_threads(struct real *real)
     return threads->has_spare || !real->cpus;
 }
 
-/* Makes the threads with signals blocked: the application's handlers run on its own threads. */
+/* Makes the threads with signals blocked, but for those of faults in what they run: the
+ * application's handlers run on its own threads. */
 static bool make_quietly(struct real *real)
 {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
     sigset_t all, before;
     (void)sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        (void)sigdelset(&all, faults[i]);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     bool complete = make_threads(real);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
