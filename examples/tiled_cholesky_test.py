@@ -33,7 +33,7 @@ def check_output(by_argument):
         assert len(kernels) == 2 * TASKS, len(kernels)
         assert os.listdir(folder) == ["trace.json"]
         result = run(DUET_SIMULATE="idgraf", DUET_TRACE=os.path.join(folder, "none", "t.json"))
-        assert result.returncode == 1, result.stderr
+        assert result.returncode == 2 and not result.stdout, result
         assert "t.json" in result.stderr, result.stderr
     assert by_environment.returncode == 0, by_environment.stderr
     assert by_argument.returncode == 0, by_argument.stderr
