@@ -73,7 +73,7 @@ assert len(rows("half.db")) == 12 and sorted(rows("half.db") + rows("other.db"))
 for recovery, says, words in (
         (False, "no platform is named nowhere", ["study", "cholesky", "--platform", "nowhere"]),
         (True, "--tile takes a whole", [*SMALL, "--tile", "x"]),
-        (True, "unable to open database file", [*SMALL, "--out", "nowhere/a.db"]),
+        (True, "cannot open nowhere/a.db: No such", [*SMALL, "--out", "nowhere/a.db"]),
         (False, "there is no none.db", ["study", "--show", "--out", "none.db"])):
     result = mpirun(3, *words, recovery=recovery)
     assert recovery or result.returncode == 2, result
