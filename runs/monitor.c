@@ -4,6 +4,7 @@
 #include "runs/monitor.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,13 +237,22 @@ static _Atomic(const char *) at_work;
 
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
+/* Allocates nothing, as printf may: a crash inside of malloc() holds its lock. */
 static void tell_crash(int number)
 {
     const char *policy = atomic_exchange(&at_work, NULL);
+    const char digits[] = {number < 10 ? ' ' : (char)('0' + number / 10), (char)('0' + number % 10),
+                           '\0'};
+    const char *const parts[] =
+        {"duet: the run of ", policy, " failed: killed by signal ", digits + (number < 10), " (",
+         sigdescr_np(number), ")\n"};
+    char line[PATH_MAX + 100];
+    size_t length = 0;
 
-    if (policy)
-        dprintf(STDERR_FILENO, "duet: the run of %s failed: killed by signal %d (%s)\n", policy,
-                number, sigdescr_np(number));
+    for (size_t i = 0; policy && i < G_N_ELEMENTS(parts); i++)
+        length += g_strlcpy(line + length, parts[i], sizeof line - length);
+    if (length < sizeof line)
+        (void)!write(STDERR_FILENO, line, length);
     raise(number); /* as if nobody had attended to it: SA_RESETHAND */
 }
 
