@@ -190,7 +190,7 @@ enum { PARTS = 14 };
 static const struct shape shapes[] = {
     {(size_t)9 * PAGES + 17, 1, 0, 5},        /* one piece, larger than any buffer */
     {(size_t)5 * PAGES + 1, 2, 4096, 0},      /* columns larger than a buffer */
-    {(size_t)300001, 30, 77, 1234},           /* several columns a buffer */
+    {(size_t)300001, 9, 77, 1234},            /* several columns a buffer */
     {(size_t)240, 10000, 40, 8},              /* many small ones */
     {(size_t)2 * PAGES, 4, PAGES, PAGES - 1}, /* between whole pages */
     {1, 1, 0, (size_t)2 * PAGES - 1},
@@ -220,7 +220,7 @@ static void go(const struct duet__backend *backend, const struct way *way, unsig
     for (unsigned i = 0; i < G_N_ELEMENTS(shapes); i++) {
         _Atomic(void *) marks[2] = {NULL, NULL};
         g_assert_cmpuint(shapes[i].offset + span_of(&shapes[i]), <=, (size_t)PARTS * PAGES);
-        memset(to, UNTOUCHED, (size_t)PARTS * PAGES);
+        memset(to, UNTOUCHED, shapes[i].offset + span_of(&shapes[i]));
         there_and_back(&d, &shapes[i], from, to, way->marks ? marks : NULL);
         if (way->marks)
             there_and_back(&d, &shapes[i], from, to, marks);

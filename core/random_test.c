@@ -109,7 +109,7 @@ static void test_alone(void)
 
 static void test_threads(void)
 {
-    (void)run_programs(40, draw, RUNS_MAX, false);
+    (void)run_programs(25, draw, RUNS_MAX, false);
 }
 
 int main(int argc, char **argv)

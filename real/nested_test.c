@@ -5,7 +5,7 @@
  */
 #include "real/testing.h"
 
-enum { WARM = 100, DEEP = 14 };
+enum { WARM = 100, DEEP = 12 };
 
 static const double USUAL_S = 2e-6; /* of the kernel, at most; what is kept takes 10 us */
 

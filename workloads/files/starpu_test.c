@@ -185,7 +185,7 @@ static void test_addresses(void)
 /* Tasks that all read what the first one wrote, each also after the one before it. */
 static void test_chains(void)
 {
-    enum { TASKS = 5000 };
+    enum { TASKS = 2000 };
     g_autoptr(GString) text = g_string_new(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW")));
     OWNED(duet__graph_fini) struct duet__graph graph;
 
