@@ -26,7 +26,8 @@ enum {
 /* Signals that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
-/* The first signal that this process took, 0: none; who sent it; whether its echo came. */
+/* The first signal that this process took, 0: none; the process that sent it, 0: none that is known
+ * (a terminal); whether its echo came. */
 static atomic_int first, sender;
 static atomic_bool echoed;
 
@@ -34,8 +35,8 @@ static atomic_bool echoed;
  * its group, so that it comes twice. */
 static bool is_echo(int number, const siginfo_t *info)
 {
-    return info->si_code <= 0 && number == atomic_load(&first) &&
-           info->si_pid == atomic_load(&sender) && !atomic_exchange(&echoed, true);
+    return info->si_pid && number == atomic_load(&first) && info->si_pid == atomic_load(&sender) &&
+           !atomic_exchange(&echoed, true);
 }
 
 /* Ends a process that reports after its first signal. */
@@ -58,6 +59,7 @@ static void hand_on(int number, siginfo_t *info, void *context)
     int error = errno;
 
     sigaddset(&interrupted->uc_sigmask, number);
+    info->si_code = SI_QUEUE; /* Linux lets only a process's first thread send others */
     if (syscall(SYS_rt_sigqueueinfo, getpid(), number, info)) /* kill() would be another sender */
         kill(getpid(), number);
     errno = error;
@@ -173,7 +175,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
     struct duet_runtime *runtime = borrow(monitor);
     uint64_t steps = 0;
     int worker = runtime ? duet_worker_scheduling(runtime, &steps) : DUET_NO_WORKER;
-    const bool in_policy = worker != DUET_NO_WORKER, opening = atomic_load(&monitor->opening);
+    const bool in_policy = worker != DUET_NO_WORKER, opening = atomic_load(&monitor->opening) != 0;
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
 
@@ -191,7 +193,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
-                : opening ? "the runtime has not opened for 3 s, which calls the scheduling policy"
+                : opening ? "the runtime, which asks the scheduling policy, has not opened for 3 s"
                 : idle    ? "other processes have ended nothing for 6 s"
                           : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
@@ -212,6 +214,7 @@ static void *attend(void *argument)
 
     while (!atomic_load(&monitor->over)) {
         int number = duet__signals_take(&monitor->signals, pause_s);
+        unsigned opening = atomic_load(&monitor->opening);
 
         pause_s = fmin(2 * pause_s, 0.1);
         if (number)
@@ -220,9 +223,9 @@ static void *attend(void *argument)
             draw(monitor);
         if (atomic_load(&monitor->number))
             end_if_stuck(monitor);
-        else if (!atomic_load(&monitor->opening))
-            monitor->stuck_looks = 0;
-        else if (++monitor->stuck_looks == SLOW_LOOKS)
+        else if (opening &&
+                 atomic_compare_exchange_strong(&monitor->opening, &opening, opening + 1) &&
+                 opening == SLOW_LOOKS)
             fprintf(stderr, "duet: the runtime has not opened for 10 s: does the scheduling policy "
                             "return from its first calls?\n");
     }
@@ -312,7 +315,7 @@ void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *run
     atomic_store(&monitor->before, 0);
     atomic_store(&monitor->node, duet_node_count(runtime) > 1 ? duet_node(runtime) + 1 : 0);
     atomic_store(&monitor->runtime, runtime);
-    atomic_store(&monitor->opening, false);
+    atomic_store(&monitor->opening, 0);
     /* a signal that came before had no runtime to cancel */
     if (atomic_load(&monitor->number))
         duet_cancel(runtime);

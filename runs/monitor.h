@@ -49,7 +49,7 @@ struct duet__monitor {
     _Atomic(uint64_t) before, finished_runs; /* tasks before this run; runs over */
     atomic_int number;                       /* number of the signal that came; 0: none */
     atomic_uint node;                        /* 1 and this process's number; 0: no other process */
-    atomic_bool opening;                     /* true while a runtime is opened */
+    atomic_uint opening;                     /* 1 and looks while a runtime opens; 0: none does */
     atomic_bool over;
     GThread *thread;
     struct duet__signals signals;
@@ -58,8 +58,7 @@ struct duet__monitor {
     /* The monitor's thread alone uses the members below. */
     bool signalled;       /* true if a signal has come to this process */
     int stuck_worker;     /* result of duet_worker_scheduling at the last look */
-    unsigned stuck_looks; /* looks after the signal with the same worker and steps; before it, while
-                             runtimes open */
+    unsigned stuck_looks; /* looks after the signal with the same worker and steps */
     uint64_t stuck_steps; /* steps of duet_worker_scheduling at the last look */
     bool told;            /* true if it was said that this process waits */
 };

@@ -3,6 +3,7 @@
 #include "runs/session.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -99,4 +100,49 @@ static void test_signal(void)
     g_assert_cmpint(number, ==, SIGTERM);
 }
 
-TEST_MAIN(test_signal)
+static atomic_bool over;
+
+static void *be_library(void *unused)
+{
+    while (!atomic_load(&over))
+        g_usleep(1000);
+    return unused;
+}
+
+/* A library's thread, which was there before, hands on who sent a signal. */
+static void subprocess_sender(void)
+{
+    GThread *library = g_thread_new("library", be_library, NULL);
+    struct duet__signals signals;
+    sigset_t pending;
+    static const int wanted[] = {SIGTERM, 0, SIGTERM}; /* the second one is the echo */
+    pid_t sender;
+
+    duet__signals_hold(&signals, false);
+    sender = fork();
+    for (int i = 0; !sender && i < 3; i++) {
+        kill(getppid(), SIGTERM);
+        raise(SIGSTOP);
+    }
+    if (!sender)
+        _exit(0);
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(waitpid(sender, NULL, WUNTRACED), ==, sender);
+        do
+            g_assert_cmpint(sigpending(&pending), ==, 0);
+        while (!sigismember(&pending, SIGTERM)); /* not handed on yet */
+        g_assert_cmpint(duet__signals_take(&signals, 0.9), ==, wanted[i]);
+        kill(sender, SIGCONT);
+    }
+    g_assert_cmpint(waitpid(sender, NULL, 0), ==, sender);
+    atomic_store(&over, true);
+    g_thread_join(library);
+}
+
+static void test_sender(void)
+{
+    g_test_trap_subprocess("/subprocess/sender", 0, 0);
+    g_test_trap_assert_passed();
+}
+
+TEST_MAIN(test_signal, subprocess_sender, test_sender)
