@@ -193,9 +193,10 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
-                : opening ? "the runtime has not opened for 3 s (opening calls the scheduling policy)"
-                : idle    ? "other processes have ended nothing for 6 s"
-                          : "nothing has begun or ended for 3 s",
+                : opening
+                    ? "the runtime has not opened for 3 s (opening calls the scheduling policy)"
+                : idle ? "other processes have ended nothing for 6 s"
+                       : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }

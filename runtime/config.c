@@ -58,17 +58,18 @@ static char *variable_of(const struct duet__option *setting)
     return g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
 }
 
-/* Returns the setting with the longest common beginning, of some letters at least; NULL: none is
+/* Returns the setting with the longest common beginning, of half its name at least; NULL: none is
    like it. */
 static const struct duet__option *like(const char *name)
 {
     const struct duet__option *setting, *found = NULL;
-    size_t longest = 1;
+    size_t longest = 2;
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         size_t common = 0;
         while (name[common] && name[common] == setting->name[common])
             common++;
-        if (setting->where & DUET__IN_ENVIRONMENT && common > longest) {
+        if (setting->where & DUET__IN_ENVIRONMENT && common > longest &&
+            2 * common >= strlen(setting->name)) {
             longest = common;
             found = setting;
         }

@@ -294,7 +294,10 @@ static void subprocess_misspelt(void)
     clear_environment();
     g_setenv("DUET_POLCY", "heft", TRUE);
     g_setenv("DUET_GPU_WINDOW", "2", TRUE);
-    g_setenv("DUET_TILE", "64", TRUE); /* a program's own */
+    g_setenv("DUET_TILE", "64", TRUE); /* a program's own, as the others below */
+    g_setenv("DUET_HOME", "/opt/duet", TRUE);
+    g_setenv("DUET_COMMAND", "build/duet", TRUE);
+    g_setenv("DUET_SIMGRID", "ON", TRUE);
     g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
 }
 

@@ -159,8 +159,8 @@ static int add_blocks(struct duet__tune *tune)
     return add(tune, "param", values);
 }
 
-/* Adds whether GPUs may have the kernels that a workload keeps on CPUs, or may keep there, if some
-   GPU is known to run the first of its kernels, which is one of these. */
+/* Adds whether GPUs may run the kernels that a workload can keep on CPUs. The first of its kernels
+   is one of these: some GPU has to have times of it. */
 static int add_places(struct duet__tune *tune, const struct duet__platform *platform)
 {
     const struct duet__workload *workload = tune->request.workload;
