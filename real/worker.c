@@ -15,8 +15,8 @@ enum { SPIN_RESTS = 16 }; /* pauses between two readings of the clock */
 /* ------------------------------------------------------------------------------------------- */
 /* The worker or kernel of this thread */
 
-/* initial-exec: read without a call, even in a shared library */
-static _Thread_local const struct inside *inside_now __attribute__((tls_model("initial-exec")));
+/* Not initial-exec: with CUDA's own such variables libduet could then not be loaded by dlopen. */
+static _Thread_local const struct inside *inside_now;
 
 const struct inside *duet__enter(const struct inside *inside)
 {
@@ -198,8 +198,8 @@ static inline int run_kernel(struct worker *self, const struct duet_task *task, 
 }
 
 /* Stack of this thread; 0 bytes: not known yet. */
-static _Thread_local const char *stack __attribute__((tls_model("initial-exec")));
-static _Thread_local size_t stack_bytes __attribute__((tls_model("initial-exec")));
+static _Thread_local const char *stack;
+static _Thread_local size_t stack_bytes;
 
 /*
  * True if another task that waits may be put on this stack. An eighth of it is left for the
