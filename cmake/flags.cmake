@@ -49,6 +49,11 @@ if(DUET_WERROR)
   target_compile_options(duet_flags INTERFACE
     $<${host}:-Werror> "$<${device}:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
+# Programs that link libduet read a thread's own variables by descriptors, in a third of the
+# instructions that __tls_get_addr takes; libduet may still be loaded later.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_C_COMPILER_ID STREQUAL GNU)
+  set_source_files_properties(real/worker.c PROPERTIES COMPILE_OPTIONS -mtls-dialect=gnu2)
+endif()
 if(DUET_NATIVE)
   target_compile_options(duet_flags INTERFACE $<${host}:-march=native>)
 endif()

@@ -25,6 +25,8 @@ ANALYZER = [f"--extra-arg={word}"
             for word in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=15000")]
 
 commands = json.loads((repository.BUILD / "compile_commands.json").read_text(encoding="utf-8"))
+for command in commands:  # clang knows one dialect only
+    command["command"] = command["command"].replace(" -mtls-dialect=gnu2", "")
 passed = repository.BUILD / "tidy"
 passed.mkdir(exist_ok=True)
 # clang-tidy looks at a file once for each of its commands. Nothing that the build has generated;
