@@ -84,7 +84,8 @@ function(duet_lto_link target wanted)
 endfunction()
 
 # Its loops have no BLAS: this halves their time.
-set_source_files_properties(examples/tiled_cholesky.c PROPERTIES COMPILE_OPTIONS -O3)
+set(loops examples/tiled_cholesky.c examples/tiled_cholesky.cpp)
+set_source_files_properties(${loops} PROPERTIES COMPILE_OPTIONS -O3)
 
 if(DUET_SANITIZE)
   if("thread" IN_LIST DUET_SANITIZE AND "address" IN_LIST DUET_SANITIZE)
@@ -105,7 +106,7 @@ if(DUET_SANITIZE)
   # What only computes, for seconds, on data that no other thread has takes many times as long where
   # each access is looked at. An example's accesses may be outside of what it has.
   set_source_files_properties(runs/probe.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
-  set_source_files_properties(examples/tiled_cholesky.c
+  set_source_files_properties(${loops}
     PROPERTIES COMPILE_OPTIONS "-O3;-fno-sanitize=thread,undefined")
   # GCC says of the fences in headers of C++ that it cannot follow them: nothing of ours has any
   if("thread" IN_LIST DUET_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

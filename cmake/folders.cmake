@@ -132,16 +132,21 @@ function(duet_command main)
 endfunction()
 
 # duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the
-# build. With PUBLIC_API they see what an application sees: the public headers and libduet.
+# build, or FOLDER/NAME_cpp of one in C++. With PUBLIC_API they see what an application sees: the
+# public headers and libduet.
 function(duet_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "EXCLUDE")
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  file(GLOB sources CONFIGURE_DEPENDS
+    ${PROJECT_SOURCE_DIR}/${folder}/*.c ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   foreach(name IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "/${name}\\.c$")
   endforeach()
-  list(FILTER sources EXCLUDE REGEX "_test\\.c$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.(c|cpp)$")
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
+    if(source MATCHES "\\.cpp$")
+      string(APPEND name _cpp) # beside the same program in C
+    endif()
     set(target ${folder}-${name})
     if(arg_PUBLIC_API)
       if(NOT TARGET duet_shared)

@@ -13,7 +13,7 @@ install(TARGETS duet_shared EXPORT duet
 install(DIRECTORY platforms DESTINATION ${data} COMPONENT library
   FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "*.xml")
 install(DIRECTORY core/include/duet TYPE INCLUDE COMPONENT development
-  FILES_MATCHING PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 # Manual pages, made of what the command says, and completion in bash.
 find_package(Python3 QUIET COMPONENTS Interpreter)

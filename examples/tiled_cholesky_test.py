@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example program on this machine and simulated, by the environment and by arguments: results,
-dates, trace, and messages and status of errors."""
+"""The example program, in C and in C++, on this machine and simulated, by the environment and by
+arguments: results, dates, trace, and messages and status of errors."""
 
 import json
 import math
@@ -14,10 +14,12 @@ from repository import skip
 
 TASKS = 6 + 15 + 15 + 20  # potrf, trsm, syrk, gemm of 6 x 6 tiles
 LINE = re.compile(r"round (\d): (submitted|factorised|result read) at (\d+\.\d{6}) s")
+PROGRAMS = ["tiled_cholesky", "tiled_cholesky_cpp"]
 
 
 def run(*arguments, **more):
-    return testing.run("tiled_cholesky", *arguments, **more)
+    """A run of the program whose turn it is."""
+    return testing.run(PROGRAMS[0], *arguments, **more)
 
 
 def check_output(by_argument):
@@ -121,10 +123,16 @@ def check_real():
     assert result.returncode == 2 and "exclude each other" in result.stderr, result
 
 
-testing.need("tiled_cholesky")
-check_real()
-simulated = run("--duet-simulate=idgraf")
-if "without SimGrid" in simulated.stderr:
+testing.need(*PROGRAMS)
+printed = []
+for _ in PROGRAMS:
+    check_real()
+    simulated = run("--duet-simulate=idgraf")
+    if "without SimGrid" not in simulated.stderr:
+        check_choices(check_output(simulated))
+        check_errors()
+    printed.append(simulated.stdout)
+    PROGRAMS.reverse()
+assert printed[0] == printed[1], printed
+if not printed[0]:
     skip("built without SimGrid")
-check_choices(check_output(simulated))
-check_errors()

@@ -48,7 +48,7 @@ GROUPS = {
 # or files of ours. "duet/*" are the public headers, "." the folder's own. The first line whose
 # pattern matches holds.
 RULES = [
-    ("core/include/duet/*", "c-pure duet/*"),
+    ("core/include/duet/*", "c-pure c++ duet/*"),
     ("core/policies/list", ""),
     ("core/policies/*", "c-pure duet/policy.h"),
     ("core/models/list", ""),
@@ -102,7 +102,7 @@ RULES = [
               " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),
-    ("examples/*", "c posix blas duet/*"),
+    ("examples/*", "c posix c++ blas duet/*"),
     ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
     ("bench/corpus/*", "c glib base/* bench/* calibrate/* platforms/* runs/* trace/*"
@@ -230,7 +230,7 @@ def include_problems(path, lines):
 
 def condition_problems(path, lines):
     """Core and sim choose files, not #if."""
-    guard = path.suffix == ".h"
+    guard = path.suffix in {".h", ".hpp"}
     for number, line in enumerate(lines, 1):
         test = FEATURE_TEST.match(line)
         if not test:

@@ -55,18 +55,23 @@ try() {
 }
 mkdir "$place/application"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.c" "$place/application/main.c"
+cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.cpp" "$place/application/main.cpp"
 cat >"$place/application/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.24)
-project(application LANGUAGES C)
+project(application LANGUAGES C CXX)
 set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 17)
 find_package(duet 0.2 REQUIRED)
 add_executable(application main.c)
 target_link_libraries(application PRIVATE duet::duet m)
+add_executable(application_cpp main.cpp)
+target_link_libraries(application_cpp PRIVATE duet::duet)
 END
 run cmake -S "$place/application" -B "$place/build" -DCMAKE_PREFIX_PATH="$prefix" \
-    -DCMAKE_C_COMPILER="$DUET_CC"
+    -DCMAKE_C_COMPILER="$DUET_CC" -DCMAKE_CXX_COMPILER="$DUET_CXX"
 run cmake --build "$place/build"
 try "$place/build/application"
+try "$place/build/application_cpp"
 
 PKG_CONFIG_PATH=$library/pkgconfig
 export PKG_CONFIG_PATH

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compiles against duet/duet.hpp without a warning, and what does not compile at all, by GCC and
+Clang in C++17 and C++20."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import repository
+
+FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror",
+         "-I", "core/include", "-x", "c++", "-"]
+PROGRAM = """
+#include <duet/duet.hpp>
+using namespace duet;
+constexpr auto axpy = task<R<vector<double>>, RW<vector<double>>, double>("axpy")
+                          .cpu([](span<const double> x, span<double> y, double a) {
+                              for (std::size_t i = 0; i < y.size; i++)
+                                  y[i] += a * x[i];
+                          })
+                          .cuda()
+                          .flops([](double) { return 2.; });
+constexpr auto sum = reduction<vector<float>>("zero", "plus", [](float a, float b) { return a + b; });
+void try_it(runtime &rt, vector<double> &x, const vector<double> &fixed, vector<float> &single);
+void try_it(runtime &rt, vector<double> &x, const vector<double> &fixed, vector<float> &single)
+{
+    rt.set_reduction(single, sum);
+    rt.spawn(axpy, fixed, x, 2);
+    rt.spawn(axpy, {}, fixed, x, 2);
+    int local = 1;
+    (void)local, (void)single;
+    %s;
+}
+"""
+# a statement, and what the compiler has to say of it
+REFUSED = [
+    ("rt.spawn(axpy, x, fixed, 2.)", "fixed|const"),  # a RW parameter, and const data
+    ("rt.spawn(axpy, x, vector<double>(rt, 3), 2.)", "rvalue|temporary|no matching|lvalue"),
+    ("rt.spawn(axpy, x, single, 2.)", "float"),
+    ("rt.spawn(axpy, x, x)", "no matching|candidate"),
+    ("rt.spawn(axpy, x, x, 2., 3.)", "no matching|candidate"),
+    ("rt.spawn(axpy, x, x, &local)", "int"),
+    ("(void)fixed.write()", "const|discards|qualif"),
+    ("(void)fixed.update()", "const|discards|qualif"),
+    ("fixed.read()[0] = 1", "read-only|const"),
+    ("rt.set_reduction(single, reduction<vector<double>>(\"a\", \"b\", [](double, double b) "
+     "{ return b; })); vector<double> copy = x", "deleted"),
+    ("runtime copy = rt; auto end = task<std::vector<int>>(\"a\"); rt.spawn(end, {})",
+     "trivially copyable"),
+    ("rt.spawn(task<R<vector<double>>>(\"b\").cpu([](span<double>) {}), x)", "no matching|no type"),
+    ("rt.spawn(task<W<vector<double>>>(\"c\").cpu([=](auto) { (void)local; }), x)",
+     "capture nothing"),
+    ("rt.spawn(task<W<vector<double>>>(\"d\").cpu([](auto) { return 1.; }), x)",
+     "returns nothing, or an int"),
+    ("(void)task<int>(\"a name of more than thirty-one bytes\")", "at most 31 bytes"),
+    ("rt.try_wait()", "unused-result|nodiscard"),
+]
+FINE = ["rt.spawn(axpy, options{3}, fixed, x, 2.)", "double y = fixed.read()[0]; x.write()[0] = y"]
+IN_20 = ["rt.spawn(axpy, {.priority = 3, .name = \"axpy(3)\"}, fixed, x, 2.)"]
+
+
+def compiled(compiler, standard, statement):
+    return subprocess.run([compiler, f"-std=c++{standard}", *FLAGS], cwd=repository.ROOT,
+                          input=PROGRAM % statement, capture_output=True, text=True, check=False)
+
+
+problems = []
+compilers = [each for each in {os.environ.get("DUET_CXX", "c++"), "clang++"} if shutil.which(each)]
+for cxx in compilers:
+    for version in ("17", "20"):
+        for line in FINE + (IN_20 if version == "20" else []):
+            result = compiled(cxx, version, line)
+            if result.returncode:
+                problems.append(f"{cxx}, C++{version}: {line}\n{result.stderr[:2000]}")
+    for line, expected in REFUSED:
+        result = compiled(cxx, "17", line)
+        if not result.returncode or not re.search(expected, result.stderr):
+            problems.append(f"{cxx}: {line}\n  expected {expected}: {result.stderr[:2000]}")
+repository.finish(problems, f"{len(REFUSED)} wrong statements are refused by {len(compilers)}")
