@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiles against duet/duet.hpp without a warning, and what does not compile at all, by GCC and
+"""What compiles with duet/duet.hpp without a warning, and what does not compile at all, by GCC and
 Clang in C++17 and C++20."""
 
+import concurrent.futures
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import repository
 FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror",
          "-I", "core/include", "-x", "c++", "-"]
 PROGRAM = """
+#include <functional>
 #include <duet/duet.hpp>
 using namespace duet;
 constexpr auto axpy = task<R<vector<double>>, RW<vector<double>>, double>("axpy")
@@ -21,7 +23,7 @@ constexpr auto axpy = task<R<vector<double>>, RW<vector<double>>, double>("axpy"
                           })
                           .cuda()
                           .flops([](double) { return 2.; });
-constexpr auto sum = reduction<vector<float>>("zero", "plus", [](float a, float b) { return a + b; });
+constexpr auto sum = reduction<vector<float>>("zero", "plus", std::plus<float>());
 void try_it(runtime &rt, vector<double> &x, const vector<double> &fixed, vector<float> &single);
 void try_it(runtime &rt, vector<double> &x, const vector<double> &fixed, vector<float> &single)
 {
@@ -65,16 +67,21 @@ def compiled(compiler, standard, statement):
                           input=PROGRAM % statement, capture_output=True, text=True, check=False)
 
 
-problems = []
+def check(compiler, standard, statement, expected):
+    """What is wrong; nothing if the statement compiles, or is refused as expected."""
+    result = compiled(compiler, standard, statement)
+    if expected and (not result.returncode or not re.search(expected, result.stderr)):
+        return [f"{compiler}: {statement}\n  expected {expected}: {result.stderr[:2000]}"]
+    if not expected and result.returncode:
+        return [f"{compiler}, C++{standard}: {statement}\n{result.stderr[:2000]}"]
+    return []
+
+
 compilers = [each for each in {os.environ.get("DUET_CXX", "c++"), "clang++"} if shutil.which(each)]
-for cxx in compilers:
-    for version in ("17", "20"):
-        for line in FINE + (IN_20 if version == "20" else []):
-            result = compiled(cxx, version, line)
-            if result.returncode:
-                problems.append(f"{cxx}, C++{version}: {line}\n{result.stderr[:2000]}")
-    for line, expected in REFUSED:
-        result = compiled(cxx, "17", line)
-        if not result.returncode or not re.search(expected, result.stderr):
-            problems.append(f"{cxx}: {line}\n  expected {expected}: {result.stderr[:2000]}")
-repository.finish(problems, f"{len(REFUSED)} wrong statements are refused by {len(compilers)}")
+cases = [(compiler, standard, line, None) for compiler in compilers for standard in ("17", "20")
+         for line in FINE + (IN_20 if standard == "20" else [])]
+cases += [(compiler, "17", *case) for compiler in compilers for case in REFUSED]
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    found = pool.map(lambda case: check(*case), cases)
+    repository.finish([problem for problems in found for problem in problems],
+                      f"{len(REFUSED)} wrong statements are refused by {len(compilers)}")
