@@ -235,6 +235,58 @@ template <auto F> struct function_of {
     }
 };
 
+template <typename> inline constexpr char key = 0; /* its address stands for the type */
+
+/* A runtime and the kernels that are registered in it, which its data share. */
+struct state {
+    struct kernel {
+        std::atomic<const void *> type; /* NULL: none; the others are written before it */
+        const char *name;
+        duet_codelet *codelet;
+    };
+    duet_runtime *runtime = nullptr; /* NULL: closed */
+    std::mutex lock;                 /* of those who add a kernel */
+    std::size_t count = 0;
+    std::array<kernel, 1024> kernels = {}; /* by type, open addressing */
+
+    ~state()
+    {
+        (void)duet_close(runtime);
+    }
+    void check(int code) const
+    {
+        if (code)
+            throw error(code, duet_last_message(runtime));
+    }
+    /* Finds the kernel of a task, or registers it. */
+    template <typename Task> int find(const Task &task, duet_codelet **out) noexcept
+    {
+        std::unique_lock<std::mutex> hold(lock, std::defer_lock);
+        const auto first = reinterpret_cast<std::uintptr_t>(&key<Task>);
+        for (auto i = first;; i++) {
+            kernel &at = kernels[i % kernels.size()];
+            const void *type = at.type.load(std::memory_order_acquire);
+            if (type == &key<Task> && (at.name == task.name || !std::strcmp(at.name, task.name)))
+                return *out = at.codelet, DUET_OK;
+            if (!type && hold)
+                return add(task, at, out);
+            if (!type)
+                hold.lock(), i = first - 1; /* again, without other threads */
+        }
+    }
+    template <typename Task> int add(const Task &task, kernel &at, duet_codelet **out) noexcept
+    {
+        int code = count + 1 < kernels.size() ? task.register_in(runtime, out) : DUET_ENOMEM;
+        if (code)
+            return code;
+        at.name = task.name;
+        at.codelet = *out;
+        at.type.store(&key<Task>, std::memory_order_release);
+        count++;
+        return DUET_OK;
+    }
+};
+
 } // namespace detail
 
 /* ------------------------------------------------------------------------------------------- */
@@ -401,63 +453,6 @@ struct config : duet_config {
     }
 };
 
-namespace detail
-{
-
-template <typename> inline constexpr char key = 0; /* its address stands for the type */
-
-/* A runtime and the kernels that are registered in it, which its data share. */
-struct state {
-    struct kernel {
-        std::atomic<const void *> type; /* NULL: none; the others are written before it */
-        const char *name;
-        duet_codelet *codelet;
-    };
-    duet_runtime *runtime = nullptr; /* NULL: closed */
-    std::mutex lock;                 /* of those who add a kernel */
-    std::size_t count = 0;
-    std::array<kernel, 1024> kernels = {}; /* by type, open addressing */
-
-    ~state()
-    {
-        (void)duet_close(runtime);
-    }
-    void check(int code) const
-    {
-        if (code)
-            throw error(code, duet_last_message(runtime));
-    }
-    /* Finds the kernel of a task, or registers it. */
-    template <typename Task> int find(const Task &task, duet_codelet **out) noexcept
-    {
-        std::unique_lock<std::mutex> hold(lock, std::defer_lock);
-        const auto first = reinterpret_cast<std::uintptr_t>(&key<Task>);
-        for (auto i = first;; i++) {
-            kernel &at = kernels[i % kernels.size()];
-            const void *type = at.type.load(std::memory_order_acquire);
-            if (type == &key<Task> && (at.name == task.name || !std::strcmp(at.name, task.name)))
-                return *out = at.codelet, DUET_OK;
-            if (!type && hold)
-                return add(task, at, out);
-            if (!type)
-                hold.lock(), i = first - 1; /* again, without other threads */
-        }
-    }
-    template <typename Task> int add(const Task &task, kernel &at, duet_codelet **out) noexcept
-    {
-        int code = count + 1 < kernels.size() ? task.register_in(runtime, out) : DUET_ENOMEM;
-        if (code)
-            return code;
-        at.name = task.name;
-        at.codelet = *out;
-        at.type.store(&key<Task>, std::memory_order_release);
-        count++;
-        return DUET_OK;
-    }
-};
-
-} // namespace detail
-
 /* An open runtime. It is closed when this and all of its data have ended. */
 class runtime
 {
@@ -555,7 +550,7 @@ class runtime
         desc.args_bytes = signature::bytes;
         return options ? submit_with(*options, desc) : duet_submit(get(), &desc);
     }
-    int submit_with(const options &options, duet_task_desc &desc) noexcept
+    int submit_with(const options &options, duet_task_desc desc) noexcept
     {
         duet_ref *made = nullptr;
         const unsigned node = static_cast<unsigned>(options.node);
@@ -652,10 +647,10 @@ template <typename View> class acquired : public View
             node < 0 ? duet_acquire(runtime, of.get(), mode)
                      : duet_acquire_on(runtime, of.get(), mode, static_cast<unsigned>(node), &here);
         if (code) {
-            error thrown(code, duet_last_message(runtime));
+            const char *text = duet_last_message(runtime);
             if (!of.held_) /* after the failure of a task it is acquired in spite of the error */
                 (void)duet_release(runtime, of.get());
-            throw thrown;
+            throw error(code, text);
         }
         of.held_ = true;
         this->data = static_cast<decltype(View::data)>(duet_address(of.get()));
