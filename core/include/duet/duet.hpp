@@ -429,7 +429,7 @@ struct options {
     void *done_arg = nullptr;
     const char *name = nullptr; /* in traces, beside the kernel's; copied */
     std::uint32_t iteration = 0;
-    int node = -1; /* node that runs it; -1: chosen by its data */
+    unsigned node = DUET_NOBODY; /* node that runs it; DUET_NOBODY: chosen by its data */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -553,7 +553,6 @@ class runtime
     int submit_with(const options &options, duet_task_desc desc) noexcept
     {
         duet_ref *made = nullptr;
-        const unsigned node = static_cast<unsigned>(options.node);
         duet_task_extra extra = {};
         extra.ref = options.reference ? &made : nullptr;
         extra.after = options.after.data();
@@ -562,7 +561,7 @@ class runtime
         extra.done_arg = options.done_arg;
         extra.name = options.name;
         extra.iteration = options.iteration;
-        extra.node = options.node < 0 ? nullptr : &node;
+        extra.node = options.node == DUET_NOBODY ? nullptr : &options.node;
         desc.priority = options.priority;
         desc.where = options.where;
         desc.complexity = options.complexity;
@@ -639,13 +638,12 @@ class data
 template <typename View> class acquired : public View
 {
   public:
-    acquired(const data &of, duet_mode mode, int node, const duet_buffer &shape)
+    acquired(const data &of, duet_mode mode, unsigned node, const duet_buffer &shape)
         : View(View::of(shape)), of_(of)
     {
         duet_runtime *runtime = of.state().runtime;
-        int code =
-            node < 0 ? duet_acquire(runtime, of.get(), mode)
-                     : duet_acquire_on(runtime, of.get(), mode, static_cast<unsigned>(node), &here);
+        int code = node == DUET_NOBODY ? duet_acquire(runtime, of.get(), mode)
+                                       : duet_acquire_on(runtime, of.get(), mode, node, &here);
         if (code) {
             const char *text = duet_last_message(runtime);
             if (!of.held_) /* after the failure of a task it is acquired in spite of the error */
@@ -656,7 +654,6 @@ template <typename View> class acquired : public View
         this->data = static_cast<decltype(View::data)>(duet_address(of.get()));
     }
     acquired(const acquired &) = delete;
-    acquired &operator=(const acquired &) = delete;
     ~acquired()
     {
         of_.held_ = false;
@@ -674,6 +671,7 @@ template <typename Part> class parts;
 template <typename T, template <typename> class View = view> class matrix : public data
 {
   public:
+    static_assert(std::is_trivially_copyable_v<T>, "data is copied as bytes between memories");
     using element = T;
     static constexpr std::size_t buffers = 1;
     template <bool Reads> static auto look(const duet_buffer *buffer) noexcept
@@ -695,15 +693,15 @@ template <typename T, template <typename> class View = view> class matrix : publ
     }
     /* Acquires the data, which waits for the tasks before: read() to look at it, write() to replace
        all of it, update() to change it. With `node`, on that node only (duet_acquire_on). */
-    acquired<View<const T>> read(int node = -1) const
+    acquired<View<const T>> read(unsigned node = DUET_NOBODY) const
     {
         return {*this, DUET_R, node, shape_};
     }
-    acquired<View<T>> write(int node = -1)
+    acquired<View<T>> write(unsigned node = DUET_NOBODY)
     {
         return {*this, DUET_W, node, shape_};
     }
-    acquired<View<T>> update(int node = -1)
+    acquired<View<T>> update(unsigned node = DUET_NOBODY)
     {
         return {*this, DUET_RW, node, shape_};
     }
