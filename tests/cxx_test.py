@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compiles with duet/duet.hpp without a warning, by this compiler and Clang in C++17 and C++20,
-and what does not compile at all."""
+"""What compiles with duet/duet.hpp without a warning, by this compiler and Clang in C++17 and
+C++20, and what does not compile at all."""
 
 import concurrent.futures
 import os
