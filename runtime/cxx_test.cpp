@@ -221,8 +221,9 @@ void test_moved()
     matrix last(second, y.data(), 2, 3);
     second.spawn(times, last, 2.F);
     first = std::move(second);
-    g_assert_cmpfloat(last.read()(0, 0), ==, 4);
-    first.close(); /* and the end of the data does nothing */
+    const auto seen = last.read();
+    g_assert_cmpfloat(seen(0, 0), ==, 4);
+    first.close(); /* and the ends of the data and of its view do nothing */
     std::vector<matrix> late;
     {
         duet::runtime rt = open();

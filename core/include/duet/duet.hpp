@@ -657,7 +657,8 @@ template <typename View> class acquired : public View
     ~acquired()
     {
         of_.held_ = false;
-        (void)duet_release(of_.state().runtime, of_.get());
+        if (of_.state().runtime) /* is not closed */
+            (void)duet_release(of_.state().runtime, of_.get());
     }
     bool here = true; /* false: acquired on a node that is not this process's */
 
