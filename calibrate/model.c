@@ -264,7 +264,7 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
 /* Adds up the time of a point's executions and of its outliers, which are in no other figure. */
 static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
 {
-    double out_s[2] = {0}, counts[2] = {0}; /* of undisturbed runs; [true]: first writes */
+    double out_s[2] = {0}, counts[2] = {0}; /* of undisturbed runs; [true]: of first writes */
     for (size_t i = 0; i < fitted->rows.count; i++) {
         const struct duet__execution *e =
             &fitted->executions->list[g_array_index(fitted->group->members, size_t, i)];

@@ -44,8 +44,8 @@ struct duet__quality {
     struct duet__model_error error; /* cross-validated; NaN: it was not */
     double all_s;                   /* time of all executions together */
     double rejected_s;              /* time of all outliers */
-    /* time of outliers that first writes of data explain: what those have beyond as many other
-     * executions; 0 where all write first, or runs were disturbed */
+    /* time that first writes of data lose as outliers, beyond what as many other executions lose;
+     * 0 if all are first writes. Undisturbed runs count */
     double fresh_s;
 };
 

@@ -161,8 +161,8 @@ static void test_busy_stalled(void)
     free_all(made, 2, &model);
 }
 
-/* First writes explain outliers that they are: not where every execution is one, as of data that is
- * written once, and not in disturbed runs. */
+/* First writes are blamed for their outliers, but not if every execution writes first, nor in
+ * disturbed runs. */
 static void test_first_writes(void)
 {
     enum { SLOW, DISTURBED, ALL_FIRST, CASES };

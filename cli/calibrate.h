@@ -43,8 +43,8 @@ int duet__calibrate_complain(const struct duet__calibrating *c);
 bool duet__do_apart(duet__execute_fn *execute, void *data, const struct duet__signals *signals,
                     int *number);
 
-/* False if a platform's file, which exists and ends in .json, is of another machine than this one,
-   as its `devices` are (NULL: the usual ones). A job done apart. */
+/* Returns false if a platform's file, which exists and ends in .json, is not of this machine with
+   these devices (NULL: the usual ones). Looks in a process of its own. */
 bool duet__is_here(const char *platform, const char *devices, const struct duet__signals *signals,
                    int *number);
 

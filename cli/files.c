@@ -269,8 +269,7 @@ static int check_form(const struct output *output, const char *path, struct duet
     for (size_t i = 0; i < G_N_ELEMENTS(others) && output->form; i++)
         if (g_str_has_suffix(path, others[i]))
             return duet_fail(message, DUET_EINVAL,
-                             "%s %s: what is written is %s, not %s: end the name in .%s (a browser "
-                             "can print it)",
+                             "%s %s: what is written is %s, not %s: end the name in .%s",
                              output->option, path, output->form, others[i] + 1, output->form);
     return 0;
 }

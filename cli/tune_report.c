@@ -133,13 +133,13 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
         if (tune->made[i])
             g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
     g_string_append_printf(text, " in %.1f s", tune->search_s);
-    if (tune->barred)
-        g_string_append_printf(text,
-                               "; left out: %" PRIu64 " whose blocks need times that were not "
-                               "measured (--extrapolate has them)",
-                               tune->barred);
     if (tune->cut)
         g_string_append(text, ": cut short, a longer --budget may find better");
+    if (tune->barred)
+        g_string_append_printf(text,
+                               "; left out: %" PRIu64 " whose blocks have no measured times "
+                               "(--extrapolate includes them)",
+                               tune->barred);
     if (tune->left_out)
         g_string_append_printf(text, "; not possible: %" PRIu64 ", such as %s", tune->failed,
                                tune->left_out);
@@ -179,7 +179,8 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
     if (beyond)
         fprintf(stream, "*: kernel times are extrapolated beyond what was measured\n");
     if (is_unsure(tune))
-        fprintf(stream, "--extrapolate: some kernel times may be, which ones is not known here\n");
+        fprintf(stream,
+                "some kernel times may be extrapolated (--extrapolate), which ones is not known\n");
     if (tune->estimated)
         duet__put_wrapped(stream, "estimated, not measured: some kernel times (duet list kernels)",
                           4);
@@ -200,7 +201,7 @@ static void put_unsearched(FILE *stream, const struct duet__tune *tune)
                                    one->name);
     }
     if (text->len)
-        fprintf(stream, "%s (NAME=A,B searches; duet list workloads)\n", text->str);
+        fprintf(stream, "%s (NAME=A,B compares values; duet list workloads)\n", text->str);
 }
 
 static void print(FILE *stream, const struct duet__tune *tune)

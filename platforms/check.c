@@ -66,7 +66,7 @@ double duet__best_rate(const struct duet__calibration *calibration, const char *
     return best;
 }
 
-/* Sets the flops a second that a kernel cannot exceed by its device's data sheet; 0: not known. */
+/* Returns the flops a second that no kernel exceeds by its device's data sheet; 0: not known. */
 static double sheet_peak(const struct duet__catalogue *catalogue, const struct duet__curve *curve)
 {
     for (unsigned i = 0; i < catalogue->device_count && strchr("sd", curve->kernel[0]); i++) {

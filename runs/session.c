@@ -19,7 +19,7 @@ static bool given_up(const struct duet__session *session)
     return session->monitor && duet__monitor_signal(session->monitor);
 }
 
-/* Puts how its kernels are measured into a message about one without a time. */
+/* Adds the command that measures a workload's kernels to a message about one without a time. */
 static void advise(const struct duet__request *request, struct duet_message *message)
 {
     g_autofree char *how = duet__workload_measured(request->workload, &request->problem);

@@ -25,8 +25,8 @@ struct duet__store {
     sqlite3_stmt *known;
     GHashTable *columns;               /* names of the columns of `runs` */
     bool writing;                      /* a transaction is open */
-    const struct duet__product *named; /* names are read in the order that they have in it,
-                                          borrowed; NULL: by the alphabet */
+    const struct duet__product *named; /* rows are in its order of names, borrowed; NULL: by
+                                          the alphabet */
 };
 
 /* The key of a run: no two runs are alike in all of it. It borrows its texts. */

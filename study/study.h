@@ -48,7 +48,7 @@ struct duet__plan {
 /* The results of making a plan. */
 struct duet__outcome {
     uint64_t total, there, made; /* runs: that are wanted; that were there; that were made now */
-    uint64_t failed, refused;    /* of both: runs that failed; those that are no simulation */
+    uint64_t failed, refused;    /* of there and made: runs that failed; that are no simulation */
     char *example;               /* error of one run, with its command; for g_free */
     bool wrong;                  /* `example` has failed: such a cell goes before refused ones */
     uint64_t cell;               /* cell of `example`: the first one of its kind */

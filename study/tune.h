@@ -43,7 +43,7 @@ struct duet__tune {
     struct duet__study *study;
     struct duet__plan *plan;      /* plan of its simulations */
     struct duet__store *store;    /* has the rows of its runs */
-    struct duet__request request; /* the first setting; no workload: a program or task graph */
+    struct duet__request request; /* the first setting's; no workload: a program or graph */
     char *platform;               /* name or file of the simulated one; NULL: yet to be measured */
     char *calibrated;             /* says what was measured for this search; NULL: nothing was */
     bool here;                    /* the platform is this machine */
@@ -54,8 +54,8 @@ struct duet__tune {
     bool lists;       /* options have several values, which are all that is chosen among */
     double low, high; /* edges of tiles between which all kernels were measured; 0: not known */
     bool blocks;      /* the workload has --param block, of an edge within tiles */
-    bool offered;     /* its values are the search's own: none are extrapolated for */
-    uint64_t barred;  /* number of settings left out for that */
+    bool offered;     /* the search offers its values, but for those that need extrapolation */
+    uint64_t barred;  /* number of settings left out, as their blocks need extrapolation */
     uint64_t usual_tile, settings;
     uint32_t *order;   /* settings in the order in which they are tried */
     GPtrArray *varied; /* struct duet__factor, borrowed: those with several values */

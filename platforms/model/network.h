@@ -31,7 +31,7 @@ struct duet__network {
     double bandwidth_Bps; /* a node's card in either direction, and every cable; with a file: 0, as
                              it says */
     double latency_s;     /* whatever the route through the network; of a file: 0, as it says */
-    double overhead_s;    /* a processor's at either end, for one message after another */
+    double overhead_s;    /* a processor's time at either end, for each message in turn */
     double rendezvous_s;  /* until both ends have found each other */
     uint64_t eager_bytes;
     /*
