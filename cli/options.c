@@ -96,9 +96,8 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
     int wrong = 0;
 
     if (g_strv_contains(once, setting->name) && duet__given(job, setting->name))
-        wrong = duet_fail(&message, DUET_EINVAL, "--%s is given twice%s%s%s", setting->name,
-                          list ? ": several are a list, --" : "", list ? setting->name : "",
-                          list ? " A,B" : "");
+        wrong = duet_fail(&message, DUET_EINVAL, "--%s is given twice%s", setting->name,
+                          list ? ": give several as a list, A,B" : "");
     if (!wrong)
         wrong = note_several(job, setting, text, &several, &message);
     if (!wrong && !several)

@@ -72,8 +72,8 @@ BAD = [
     ("+ --param fish", "NAME=VALUE"),
     ("+ --param variant=fish", "variant"),
     ("+ --tile 3840", "--extrapolate"),
-    ("+ --platform mirage", "--platform is given twice: several are a list, --platform A,B"),
-    ("+ --policy ws --policy heft", "--policy is given twice: several are a list, --policy A,B"),
+    ("+ --platform mirage", "--platform is given twice: give several as a list, A,B"),
+    ("+ --policy ws --policy heft", "--policy is given twice: give several as a list, A,B"),
     ("cholesky --platform sirocco --n 7680 --tile 960", "no time is known for kernel dpotrf on any "
      "architecture of sirocco that implements it: choose another platform, or measure it on that "
      "machine: duet calibrate cholesky --tile 960"),

@@ -179,8 +179,7 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
     if (beyond)
         fprintf(stream, "*: kernel times are extrapolated beyond what was measured\n");
     if (is_unsure(tune))
-        fprintf(stream,
-                "some kernel times may be extrapolated (--extrapolate), which ones is not known\n");
+        fprintf(stream, "--extrapolate: some kernel times may be extrapolated\n");
     if (tune->estimated)
         duet__put_wrapped(stream, "estimated, not measured: some kernel times (duet list kernels)",
                           4);

@@ -26,8 +26,7 @@ enum {
 /* Signals that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
-/* The first signal that this process took, 0: none; the process that sent it, 0: none that is known
- * (a terminal); whether its echo came. */
+/* The first signal taken, 0: none; the process that sent it, 0: unknown; whether its echo came. */
 static atomic_int first, sender;
 static atomic_bool echoed;
 
@@ -193,10 +192,9 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
-                : opening
-                    ? "the runtime has not opened for 3 s (opening calls the scheduling policy)"
-                : idle ? "other processes have ended nothing for 6 s"
-                       : "nothing has begun or ended for 3 s",
+                : opening ? "the runtime has not opened for 3 s (it calls the scheduling policy)"
+                : idle    ? "other processes have ended nothing for 6 s"
+                          : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }
