@@ -74,18 +74,23 @@ def test_missing_kernel(folder):
     path = folder / "without.json"
     platform = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
     platform["curves"] = [curve for curve in platform["curves"]
-                          if (curve["kernel"], curve["arch"]) != ("dgemm", "c2050")]
+                          if (curve["kernel"], curve["arch"]) not in (("dgemm", "c2050"),
+                                                                      ("dtsqrt", "c2050"))]
     path.write_text(json.dumps(platform), encoding="utf-8")
     found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft --hold",
                     platform=str(path))
     assert found["cause"] == "kernel", found
     assert found["sentence"].startswith("dgemm on x5650 is"), found
-    assert "no GPU may run it (it has no code for them, or no time" in found["sentence"], found
+    assert "no GPU may run it (no code for them, or no time" in found["sentence"], found
     assert best(found, True) == "dgemm on x5650 twice as fast", found["what_if"]
     # another reason is the workload's own setting
     found = explain(folder, "cholesky --n 3840 --policy heft", "--no-what-if")
     assert found["cause"] == "kernel" and found["sentence"].startswith("dpotrf on x5650 is"), found
     assert "(--param potrf=any lets them run it)" in found["sentence"], found
+    for panel, reason in ("", "no GPU may run it"), (" --param panel=cpu", "(--param panel=any "):
+        found = explain(folder, "qr --n 3840 --tile 960 --policy heft" + panel, "--no-what-if",
+                        platform=str(path))
+        assert found["sentence"].startswith("dtsqrt") and reason in found["sentence"], found
 
 
 def test_tiny_memory(folder):

@@ -49,8 +49,7 @@ static void set_times(const struct duet__job *job, struct duet__graph *graph)
     }
 }
 
-/* Makes one simulated run, and a graph of it. Returns the number of the signal that ended it, or
- * 0. */
+/* Makes one simulated run, and its graph. Returns the number of the signal that ended it, or 0. */
 static int take_run(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;

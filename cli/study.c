@@ -361,8 +361,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The runs                                                                                     */
 
-/* Prints one line if runs that were asked for have no result, made now or before. Returns the exit
-   status. */
+/* Prints one line if wanted runs, made now or before, have no result. Returns the exit status. */
 static int judge(const struct duet__outcome *outcome)
 {
     const uint64_t asked = outcome->there + outcome->made;

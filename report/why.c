@@ -138,20 +138,23 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
     return false;
 }
 
-/* Returns the setting that keeps a kernel from GPUs, "potrf", where a workload of duet's own says
- * so; else NULL. */
+/* Returns the setting of a workload that keeps a kernel from GPUs, "potrf"; NULL: none does. */
 static const char *placement_of(const struct duet__trace *trace, const char *kernel)
 {
     const struct duet__workload *workload =
         trace->tile && trace->workload ? duet__workload_find(trace->workload) : NULL;
     const struct duet__tiled *tiled = workload ? workload->tiled : NULL;
     const unsigned placed = tiled && tiled->placement ? tiled->placed ? tiled->placed : 1 : 0;
+    const struct duet__problem usual = {.settings = NULL};
 
     for (unsigned i = 0; placed && i < DUET__KERNELS_MAX && workload->kernels[i]; i++)
         if (placed >> i & 1 && !strcmp(kernel + (*kernel != 0), workload->kernels[i])) {
-            g_autofree char *any = g_strconcat(tiled->placement, "=any", NULL);
+            const bool on_cpus =
+                !strcmp(duet__setting(&usual, workload->parameters, tiled->placement), "cpu");
+            g_autofree char *other = g_strconcat(tiled->placement, on_cpus ? "=any" : "=cpu", NULL);
 
-            return trace->settings && strstr(trace->settings, any) ? NULL : tiled->placement;
+            return (trace->settings && strstr(trace->settings, other)) != on_cpus ? tiled->placement
+                                                                                  : NULL;
         }
     return NULL;
 }
@@ -165,12 +168,12 @@ static char *say_place(const struct duet__why *why, unsigned kernel, enum duet__
     const bool could = could_on_gpu(recording, kernel);
 
     *cause = could ? DUET_CAUSE_CHOICE : DUET_CAUSE_KERNEL;
-    return could     ? g_strdup(" by the policy's choice: GPUs could run it")
-           : setting ? g_strdup_printf(", as the workload keeps it from GPUs (--param %s=any lets "
-                                       "them run it)",
-                                       setting)
-                     : g_strdup(", as no GPU may run it (it has no code for them, or no time on "
-                                "them in the platform)");
+    if (setting && !could)
+        return g_strdup_printf(
+            ", as the workload keeps it from GPUs (--param %s=any lets them run it)", setting);
+    return g_strdup(could
+                        ? " by the policy's choice: GPUs could run it"
+                        : ", as no GPU may run it (no code for them, or no time in the platform)");
 }
 
 /* Returns the shortest time of simulated changes whose names begin so; NaN: there is none. */

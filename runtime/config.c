@@ -58,8 +58,7 @@ static char *variable_of(const struct duet__option *setting)
     return g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
 }
 
-/* Returns the setting with the longest common beginning, of half its name at least; NULL: none is
-   like it. */
+/* Returns the setting with the longest common beginning, half its name or more; NULL: none. */
 static const struct duet__option *like(const char *name)
 {
     const struct duet__option *setting, *found = NULL;
