@@ -54,3 +54,25 @@ set(DUET_MODULE_DEFINITIONS
   DUET_MODULE_BUILD="${PROJECT_VERSION}"
   DUET_MODULE_WAY="${way}"
   DUET_MODULE_DIR="${CMAKE_INSTALL_FULL_LIBDIR}/duet")
+
+# What the Python package opens beside libduet: a policy, and task graphs from files.
+function(duet_python)
+  add_library(duet_python_policy MODULE ${PROJECT_SOURCE_DIR}/python/policy.c)
+  add_library(duet_python MODULE ${PROJECT_SOURCE_DIR}/python/graph.c)
+  target_link_libraries(duet_python PRIVATE duet_shared PkgConfig::GLIB
+    "$<LINK_GROUP:RESCAN,duet_workloads_files,duet_platforms,duet_base>")
+  duet_lto_link(duet_python ON)
+  set(package ${CMAKE_INSTALL_DATADIR}/duet/python)
+  foreach(target IN ITEMS duet_python duet_python_policy)
+    string(REPLACE "_" "-" name ${target})
+    target_include_directories(${target} PRIVATE
+      ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${target} PRIVATE duet_flags)
+    set_target_properties(${target} PROPERTIES
+      PREFIX "lib" OUTPUT_NAME ${name} C_VISIBILITY_PRESET hidden
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
+    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT library)
+  endforeach()
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/duet DESTINATION ${package} COMPONENT command
+    FILES_MATCHING PATTERN "*.py")
+endfunction()

@@ -224,13 +224,16 @@ function(duet_test_program program)
 endfunction()
 
 set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp
-  calibrate validate study report cli examples bench tests)
+  calibrate validate study report cli examples python bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
 list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|py|sh)$")
 if(NOT DUET_HAVE_SIMGRID)
   list(FILTER sources EXCLUDE REGEX "^sim/|^runs/(executor|simulated)_")
+endif()
+if(DUET_SANITIZE OR NOT DUET_HAVE_SIMGRID)
+  list(FILTER sources EXCLUDE REGEX "^python/") # sanitizers want to be loaded before Python
 endif()
 set(of_cuda "(^backends/cuda/|/cuda_|/kernels_cuda)[^/]*$")
 if(NOT DUET_HAVE_FAKE_CUDA)

@@ -100,6 +100,8 @@ RULES = [
     ("cli/*", "c posix glib duet/* base/*.h platforms/*.h platforms/model/*.h workloads/*.h"
               " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/path.h runs/*.h"
               " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),
+    ("python/policy", "duet/policy.h"),
+    ("python/graph", "c-pure glib duet/* base/json.h workloads/files/formats.h"),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),
     ("examples/*", "c posix c++ blas duet/*"),
@@ -120,7 +122,7 @@ RULES = [
 
 # Folders from the lowest to the highest: includes go down only, so that no folders form a cycle.
 ORDER = """core/include base core backends real nodes platforms/model sim platforms workloads
-    workloads/files trace runtime runs calibrate validate report study openmp cli""".split()
+    workloads/files trace runtime runs calibrate validate report study openmp python cli""".split()
 
 # Functions of libc and libm that the core may call. It never ends the process, reads a clock or
 # the environment, or does input and output.

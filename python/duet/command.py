@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of the command `duet`, with its answers as objects."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+loading = None  # script that is being run only for its policies: it may not start simulations
+HERE = pathlib.Path(__file__).resolve()
+
+
+class Error(Exception):
+    """What the command or the library refused; the text is its message."""
+
+    def __init__(self, message, status=2):
+        super().__init__(message)
+        self.status = status  # exit status of the command, or a negative code of duet/error.h
+
+
+def command_path():
+    """The command `duet`: the variable DUET, else beside this package, else on the PATH."""
+    if os.environ.get("DUET"):
+        return os.environ["DUET"]
+    beside = [HERE.parents[4] / "bin/duet"]  # PREFIX/share/duet/python/duet
+    beside += [HERE.parents[2] / "build/duet"]  # a repository
+    for path in beside:
+        if path.is_file():
+            return str(path)
+    found = shutil.which("duet")
+    if not found:
+        raise Error("there is no command duet: put it on the PATH, or its path into the variable "
+                    "DUET")
+    return found
+
+
+def option_text(value):
+    """A value as the command reads it: lists and ranges joined by commas, flags as 0 and 1."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, (list, tuple, range, set, frozenset)):
+        return ",".join(option_text(one) for one in value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+REPEATABLE = {"link", "speed", "arg", "param"}
+
+
+def options_of(keywords):
+    """Keyword arguments as options: set_arch=True, gpus=range(1, 9), param={"block": 320}."""
+    words = []
+    for name, value in keywords.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+        elif isinstance(value, dict):
+            words += [f"{option}={key}={option_text(one)}" for key, one in value.items()]
+        elif name in REPEATABLE and isinstance(value, (list, tuple)):
+            words += [f"{option}={option_text(one)}" for one in value]
+        else:
+            words.append(f"{option}={option_text(value)}")
+    return words
+
+
+def call(*words, accept=(0,), environment=None):
+    """What the command prints. Raises Error with its message unless its status is accepted."""
+    if loading:
+        raise Error(f"{loading} is run again, for its policies, by the simulations that it starts: "
+                    'put its calls of duet behind `if __name__ == "__main__":`')
+    result = subprocess.run([command_path(), *words], stdin=subprocess.DEVNULL, text=True,
+                            capture_output=True, check=False, encoding="utf-8",
+                            env={**os.environ, **(environment or {})})
+    if result.returncode not in accept or result.returncode and not result.stdout:
+        message = result.stderr.strip().removeprefix("duet: ") or f"status {result.returncode}"
+        raise Error(message, result.returncode)
+    return result.stdout
+
+
+def answer(*words, **options):
+    return json.loads(call(*words, **options))
+
+
+class Table(list):
+    """A list of dicts, one a run, whose members are the columns of `--csv` in docs/formats.md."""
+
+    def __init__(self, rows, again=None):
+        super().__init__(rows)
+        self._again = again  # calls the command once more, for one row, with further options
+        self._data = None
+
+    @property
+    def data(self):
+        """The whole JSON of docs/formats.md, for which one setting is simulated once more."""
+        if self._data is None:
+            self._data = json.loads(self._rerun(None, json=True))
+        return self._data
+
+    def pandas(self):
+        """The table as a pandas.DataFrame."""
+        import pandas
+        return pandas.DataFrame(list(self))
+
+    def best(self, key="makespan_s"):
+        """The row in which this number is least."""
+        rows = [row for row in self if row.get(key) is not None]
+        if not rows:
+            raise Error(f"no row of this table has a number '{key}'")
+        return min(rows, key=lambda row: row[key])
+
+    def _rerun(self, row, **options):
+        if self._again is None:
+            raise Error("these runs cannot be made again for this: only those of simulate() can")
+        return self._again(row, options)
+
+    def _write(self, option, path, row):
+        self._rerun(self[row], **{option: path})
+        return pathlib.Path(path)
+
+    def trace(self, path=None, row=0):
+        """The trace of a row's first run, which is simulated again; a file of Perfetto."""
+        if path is not None:
+            return Trace(self._write("trace", path, row))
+        with tempfile.TemporaryDirectory() as folder:
+            return Trace(self._write("trace", pathlib.Path(folder, "trace.json"), row)).load()
+
+    def gantt(self, path, row=0):
+        """Draws a row's first run: .svg by duet, other formats by matplotlib."""
+        if pathlib.Path(path).suffix == ".svg":
+            return self._write("gantt", path, row)
+        self.trace(row=row).gantt().figure.savefig(path)
+        return pathlib.Path(path)
+
+    def html(self, path, row=0):
+        """The page of a row's run, with all that is known of it."""
+        return self._write("html", path, row)
+
+
+class Trace:
+    """A trace: the kernels and copies of one run, by date."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self._data = None
+
+    def load(self):
+        if self._data is None:
+            self._data = json.loads(self.path.read_text(encoding="utf-8"))
+        return self
+
+    @property
+    def data(self):
+        return self.load()._data
+
+    @property
+    def workers(self):
+        return [worker["name"] for worker in self.data["otherData"]["workers"]]
+
+    def tasks(self):
+        """Kernels as dicts: name, worker, start_s, end_s, and what the trace has beside (args)."""
+        return self._events("kernel")
+
+    def copies(self):
+        return self._events("copy")
+
+    def _events(self, category):
+        names = {(event["pid"], event.get("tid")): event["args"]["name"]
+                 for event in self.data["traceEvents"]
+                 if event["name"] in ("thread_name", "process_name")}
+        workers = set(self.workers)  # those of GPUs are processes in the trace
+
+        def worker(event):
+            name = names.get((event["pid"], event["tid"]))
+            return name if name in workers else names.get((event["pid"], None))
+        return [{"name": event["name"], "worker": worker(event), "start_s": event["ts"] / 1e6,
+                 "end_s": (event["ts"] + event["dur"]) / 1e6, **event.get("args", {})}
+                for event in self.data["traceEvents"] if event.get("cat") == category]
+
+    def gantt(self, axes=None):
+        """Draws the kernels with matplotlib; returns the axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+            size = (12, 1 + 0.25 * len(self.workers))
+            axes = Figure(figsize=size, layout="constrained").subplots()
+        rows = {name: number for number, name in enumerate(self.workers)}
+        bars = {}
+        for task in self.tasks():
+            bars.setdefault(task["name"], {}).setdefault(rows[task["worker"]], []).append(
+                (task["start_s"], task["end_s"] - task["start_s"]))
+        for color, (name, lines) in enumerate(sorted(bars.items())):
+            for line, (row, spans) in enumerate(lines.items()):
+                axes.broken_barh(spans, (row - 0.4, 0.8), facecolors=f"C{color}",
+                                 label="_" if line else name)
+        axes.set_yticks(list(rows.values()), list(rows))
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        axes.legend()
+        return axes
+
+    def explain(self, **options):
+        """`duet explain`: why the run took so long (docs/explain.md)."""
+        return explain(self, **options)
+
+    def __fspath__(self):
+        if not self.path.is_file():
+            raise Error(f"the trace {self.path} is not kept: call trace() with a path")
+        return str(self.path)
+
+
+def workload_words(workload, folder, program):
+    """The command's arguments for a workload, a file, a graph, or a program and its arguments."""
+    if program is not None:
+        return ["--", *map(os.fspath, [program] if isinstance(program, str) else program)]
+    several = workload if isinstance(workload, (list, tuple)) else [workload]
+    words = []
+    for number, one in enumerate(several):
+        if hasattr(one, "save"):  # a Graph
+            one = one.save(pathlib.Path(folder, f"{one.name or 'graph'}-{number}.json"))
+        words.append(os.fspath(one))
+    return words
+
+
+# Columns that make a row what it is, in the order by which rows are sorted; restated are those that
+# an option says again when one row is simulated alone.
+RESTATED = ("n", "tile", "precision", "gpus", "cpus", "policy")
+SORTED = ("workload", "platform", *RESTATED[:-1], "settings")
+
+
+def _value(name, text):
+    if name in ("set_arch", "hold"):
+        return text in ("1", "true")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"": None, "true": True, "false": False}.get(text, text)
+
+
+def rows_of(text, policy=None):
+    """Rows of CSV, in an order that does not depend on which simulation ended first."""
+    rows = [{name: _value(name, value) for name, value in row.items()}
+            for row in csv.DictReader(io.StringIO(text))]
+    order = policy.split(",") if isinstance(policy, str) else policy or ()
+    place = {name: number for number, name in enumerate(map(str, order))}
+
+    def key(row):
+        values = [row.get(name) for name in SORTED]
+        return ([(value is not None, isinstance(value, str), value or 0) for value in values],
+                place.get(row.get("policy"), 0), row.get("rep", 0))
+    return sorted(rows, key=key)
+
+
+def runs(command, words, options, environment=None):
+    return call(command, *options_of(options), *([] if options.get("json") else ["--csv"]),
+                "--quiet", *words, accept=(0, 1), environment=environment)
+
+
+def restated(row, options):
+    """Options by which one run of a table is made again."""
+    return {"reps": 1, "seed": row["seed"],
+            **{name: row[name] for name in RESTATED if name in options}}
+
+
+def simulate(workload=None, *, program=None, **options):
+    """`duet simulate`: a Table with a row for each run of each combination of options' values."""
+    from duet import policy
+    if policy.is_python(options.get("policy")):
+        return policy.simulate(workload, options)
+
+    def again(row, further):
+        stated = {} if row is None else restated(row, options)
+        with tempfile.TemporaryDirectory() as folder:
+            words = workload_words(workload, folder, program)
+            return runs("simulate", words, {**options, **stated, **further})
+    return Table(rows_of(again(None, {}), options.get("policy")), again)
+
+
+def run(workload=None, *, program=None, **options):
+    """`duet run`: runs on this machine, or on GPUs that it emulates. A Table."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = runs("run", workload_words(workload, folder, program), options)
+    return Table(rows_of(text, options.get("policy")))
+
+
+def study(workload=None, *, program=None, out=None, **options):
+    """`duet study`: a Table with a row a run. `out` keeps the results, so that the next study with
+    this file simulates only what is not in it."""
+    from duet import policy
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder, "study.db") if out is None else out
+        if policy.is_python(options.get("policy")):
+            return policy.study(workload, out, options)
+        words = workload_words(workload, folder, program)
+        return Table(rows_of(runs("study", words, {**options, "out": out}),
+                             options.get("policy")))
+
+
+def tune(workload=None, *, program=None, **options):
+    """`duet tune`: the best settings first, as a Table; `data` says how sure that is."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = answer("tune", *options_of(options), "--json", "--quiet",
+                      *workload_words(workload, folder, program))
+    table = Table(data["best"])
+    table._data = data
+    return table
+
+
+def validate(workload=None, *, program=None, **options):
+    """`duet validate`: the JSON of the comparison of runs with simulations, as a dict."""
+    with tempfile.TemporaryDirectory() as folder:
+        return answer("validate", *options_of(options), "--json", "--quiet",
+                      *workload_words(workload, folder, program), accept=(0, 1))
+
+
+def explain(trace, **options):
+    """`duet explain`: the JSON of why a run took so long, as a dict; `trace`: a Trace or a path."""
+    return answer("explain", *options_of(options), "--json", "--quiet", os.fspath(trace))
+
+
+def compare(first, second, **options):
+    """`duet compare`: the JSON of how two traces or reports differ, as a dict."""
+    return answer("compare", *options_of(options), "--json", os.fspath(first), os.fspath(second),
+                  accept=(0, 1))
+
+
+def info(**options):
+    """`duet info`: this duet, this machine, and what a run would use of it, as a dict."""
+    return answer("info", *options_of(options), "--json")
+
+
+def _listed(kind):
+    """Names that `duet list` prints, with their descriptions."""
+    lines = (line.split(None, 1) for line in call("list", kind).splitlines()
+             if line and not line[0].isspace())
+    return {words[0]: words[1] if len(words) > 1 else "" for words in lines}
+
+
+def policies():
+    """Names and descriptions of the built-in policies, as a dict."""
+    return _listed("policies")
+
+
+def workloads():
+    """Names and descriptions of the built-in workloads, as a dict."""
+    return _listed("workloads")
+
+
+class Platform:
+    """A machine to simulate, by its name or file: usable as `platform=`."""
+
+    def __init__(self, name, description=""):
+        self.name = str(name)
+        self.description = description
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return f"duet.Platform({self.name!r})"
+
+    def machine(self, **options):
+        """Workers, memories, links and routes of the machine, as `duet info` has them."""
+        return info(emulate=self.name, **options)
+
+    def warnings(self):
+        """What `duet platform check` finds suspicious; "" if nothing."""
+        text = call("platform", "check", self.name, accept=(0, 1))
+        return "" if text.rstrip().endswith("nothing is suspicious") else text
+
+    @classmethod
+    def new(cls, out, **options):
+        """`duet platform new`: a machine made of devices of public data sheets, in a file."""
+        call("platform", "new", *options_of({**options, "out": out}))
+        return cls(out)
+
+
+def platforms():
+    """The machines that come with duet, by name."""
+    return {name: Platform(name, text) for name, text in _listed("platforms").items()}

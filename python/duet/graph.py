@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task graphs: from dicts, networkx and Dask, from and to files, in duet's own format.
+
+The format is that of docs/formats.md, "Task graphs". A Graph holds it as Python's dicts and lists.
+"""
+
+import collections.abc
+import json
+import os
+import pathlib
+import tempfile
+
+from duet.command import Error, call, options_of, workload_words
+
+MODES = ("r", "w", "rw", "commute", "reduce", "scratch")
+KERNEL_BYTES = 31  # most bytes of a kernel's name
+
+
+class Graph:
+    """A task graph, to be given to duet.simulate and the others in place of a workload."""
+
+    def __init__(self, name="graph"):
+        self.name = name
+        self.architectures = []  # columns of the tasks' seconds
+        self.kernels = []
+        self.data = []
+        self.tasks = []
+        self._kernels = {}  # name of a kernel -> its number
+        self._named = {}  # name of data -> its number
+
+    @classmethod
+    def of_json(cls, value):
+        """A Graph of an object in duet's format."""
+        if value.get("format") != "duet-graph":
+            raise Error('no task graph of duet: it lacks "format": "duet-graph"')
+        self = cls(value.get("name") or "graph")
+        self.architectures = list(value.get("architectures", []))
+        self.kernels = list(value["kernels"])
+        self.data = list(value.get("data", []))
+        self.tasks = list(value["tasks"])
+        self._kernels = {name: number for number, name in enumerate(self.kernels)}
+        self._named = {one["name"]: number for number, one in enumerate(self.data) if "name" in one}
+        return self
+
+    def json(self):
+        """The graph as an object in duet's format."""
+        tasks = [task if not isinstance(task.get("seconds"), dict) else
+                 {**task, "seconds": [task["seconds"].get(arch) for arch in self.architectures]}
+                 for task in self.tasks]
+        return {"format": "duet-graph", "schema": 1, "name": self.name,
+                "architectures": self.architectures, "kernels": self.kernels, "data": self.data,
+                "tasks": tasks}
+
+    def save(self, path, format=None, **options):
+        """Writes a file, in the format of `duet export` that is named; else in duet's own."""
+        path = pathlib.Path(path)
+        if format in (None, "json"):
+            path.write_text(json.dumps(self.json()), encoding="utf-8")
+        else:
+            export(self, out=path, format=format, **options)
+        return path
+
+    def add_data(self, name=None, bytes=0, initial=True):
+        """Adds data, and returns its number. Not `initial`: its first writer makes it."""
+        one = {} if name is None else {"name": str(name)}
+        if bytes:
+            one["bytes"] = int(bytes)
+        if not initial:
+            one["initial"] = False
+        self.data.append(one)
+        if name is not None:
+            self._named[str(name)] = len(self.data) - 1
+        return len(self.data) - 1
+
+    def add(self, kernel, seconds=None, *, after=(), name=None, where=None, priority=0, work=0,
+            **accesses):
+        """Adds a task, and returns its number.
+
+        `seconds`: a number, or a dict by architecture or backend ("cpu", "cuda", "c2050").
+        `after`: numbers of tasks that have to end before. `r=`, `w=`, `rw=`, `commute=`,
+        `reduce=`, `scratch=`: lists of numbers or names of data that it accesses in this mode.
+        """
+        task = {"kernel": self._kernel(kernel)}
+        pairs = []
+        for mode, names in accesses.items():
+            if mode not in MODES:
+                raise TypeError(f"add() has no argument '{mode}'; modes of accesses are "
+                                f"{', '.join(MODES)}")
+            names = [names] if isinstance(names, (str, int)) else names
+            pairs += [[self._number(one, mode), mode] for one in names]
+        if pairs:
+            task["accesses"] = pairs
+        if after:
+            task["after"] = sorted(set(after))
+        if seconds is not None:
+            task["seconds"] = self._columns(seconds)
+        optional = {"name": None if name is None else str(name), "where": where,
+                    "priority": priority, "work": work}
+        task.update({key: value for key, value in optional.items() if value})
+        self.tasks.append(task)
+        return len(self.tasks) - 1
+
+    def _kernel(self, name):
+        name = str(name).encode()[:KERNEL_BYTES].decode(errors="ignore") or "task"
+        if name not in self._kernels:
+            self._kernels[name] = len(self.kernels)
+            self.kernels.append(name)
+        return self._kernels[name]
+
+    def _number(self, data, mode):
+        if isinstance(data, int):
+            if not 0 <= data < len(self.data):
+                raise Error(f"there is no data number {data}: add_data() returns numbers")
+            return data
+        known = self._named.get(data)
+        return self.add_data(data, initial=mode != "w") if known is None else known
+
+    def _columns(self, seconds):
+        if not isinstance(seconds, collections.abc.Mapping):
+            seconds = {"reference": seconds}
+        for arch in seconds:
+            if arch not in self.architectures:
+                self.architectures.append(arch)
+        return dict(seconds)
+
+
+def graph(source, name="graph", **defaults):
+    """A Graph of a networkx.DiGraph, a dict, or a Dask graph or collection.
+
+    A dict has tasks by name: {"a": {"seconds": 1}, "b": {"seconds": {"cpu": 2, "cuda": 0.1},
+    "after": ["a"]}}. Other members are those of Graph.add. Nodes of networkx have the same
+    attributes, without `after`; an edge's `bytes` (or `size`, `weight`) are those of data between
+    its tasks. Dask's graphs say no times: `defaults` are for tasks that lack a member, as in
+    duet.graph(x, seconds=0.01).
+    """
+    if isinstance(source, Graph):
+        return source
+    if hasattr(source, "__dask_graph__"):  # first: some of Dask's have whatever one asks for
+        return _of_dask(dict(source.__dask_graph__()), name, defaults)
+    if hasattr(source, "nodes") and hasattr(source, "edges"):
+        return _of_networkx(source, name, defaults)
+    if not isinstance(source, collections.abc.Mapping):
+        raise TypeError(f"a {type(source).__name__} is no task graph: give a dict, a "
+                        "networkx.DiGraph or a Dask graph")
+    if source.get("format") == "duet-graph":
+        return Graph.of_json(source)
+    if not all(isinstance(task, collections.abc.Mapping) for task in source.values()):
+        return _of_dask(source, name, defaults)
+    return _of_tasks({key: dict(task) for key, task in source.items()}, {}, name, defaults)
+
+
+def _ordered(before):
+    """Names so that each comes behind those before it; the order given, as far as possible."""
+    order, state = [], {}
+    for first in before:
+        stack = [(first, iter(before[first]))]
+        while stack:
+            key, rest = stack[-1]
+            state.setdefault(key, "open")
+            if state[key] == "done":
+                stack.pop()
+                continue
+            for other in rest:
+                if other not in before:
+                    raise Error(f"task {key!r} comes after {other!r}, which is no task")
+                if state.get(other) == "open":
+                    raise Error(f"a cycle of tasks: {key!r} and {other!r} come after each other")
+                if other not in state:
+                    stack.append((other, iter(before[other])))
+                    break
+            else:
+                state[key] = "done"
+                order.append(key)
+                stack.pop()
+    return order
+
+
+def _of_tasks(tasks, edges, name, defaults):
+    """`tasks`: members by name, with "after"; `edges`: bytes by pair of names."""
+    self, numbers = Graph(name), {}
+    before = {key: list(task.get("after", ())) for key, task in tasks.items()}
+    readers = {}
+    for (first, second), size in edges.items():
+        if size:
+            readers.setdefault(second, []).append((first, size))
+    sources = {}
+    for (first, _), size in edges.items():
+        if size:
+            sources.setdefault(first, {}).setdefault(size, None)
+    for key in _ordered(before):
+        task = {**defaults, "kernel": "task", "name": key, **tasks[key]}
+        through = {first for first, _ in readers.get(key, ())}
+        task["after"] = [numbers[other] for other in before[key] if other not in through]
+        task["r"] = _list(task.get("r")) + [sources[first][size]
+                                            for first, size in readers.get(key, ())]
+        for size in sources.get(key, {}):  # one piece for all successors that get as much
+            sources[key][size] = self.add_data(f"{key}:{size}", size, initial=False)
+        task["w"] = _list(task.get("w")) + list(sources.get(key, {}).values())
+        numbers[key] = self.add(**task)
+    return self
+
+
+def _list(value):
+    return [] if value is None else [value] if isinstance(value, (str, int)) else list(value)
+
+
+MEMBERS = {"kernel", "seconds", "name", "where", "priority", "work", *MODES}
+
+
+def _of_networkx(source, name, defaults):
+    if not source.is_directed():
+        raise Error("an undirected graph is no task graph: give a networkx.DiGraph")
+    tasks = {key: {**{member: value for member, value in members.items() if member in MEMBERS},
+                   "after": list(source.predecessors(key))}
+             for key, members in source.nodes(data=True)}
+    edges = {}
+    for first, second, members in source.edges(data=True):
+        size = next((members[key] for key in ("bytes", "size", "weight") if key in members), 0)
+        edges[first, second] = edges.get((first, second), 0) + int(size)
+    return _of_tasks(tasks, edges, name or source.name, defaults)
+
+
+def _dask_needs(value, keys, found):
+    """Keys of a Dask graph that a computation names, in its arguments at any depth."""
+    if hasattr(value, "dependencies") and not callable(value.dependencies):  # Dask since 2024.12
+        found.update(value.dependencies)
+        return found
+    try:
+        if value in keys:
+            found[value] = None
+            return found
+    except TypeError:  # not hashable, so no key
+        pass
+    if isinstance(value, (tuple, list)):
+        for one in value:
+            _dask_needs(one, keys, found)
+    elif isinstance(value, dict):
+        for one in value.values():
+            _dask_needs(one, keys, found)
+    return found
+
+
+def _dask_kernel(value):
+    """The function's name, which tasks of one kind share."""
+    function = getattr(value, "func", None)
+    if function is None:
+        function = value[0] if isinstance(value, tuple) and value and callable(value[0]) else None
+    return getattr(function, "__name__", "data" if function is None else "task")
+
+
+def _of_dask(source, name, defaults):
+    tasks = {}
+    for key, value in source.items():
+        needs = dict.fromkeys(value.dependencies) if hasattr(value, "dependencies") else (
+            _dask_needs(value[1:] if isinstance(value, tuple) else value, source, {}))
+        kernel = _dask_kernel(value)
+        tasks[key] = {"kernel": kernel, "after": [one for one in needs if one != key]}
+        if kernel == "data":  # a constant, or another name of a result
+            tasks[key]["seconds"] = 0
+    return _of_tasks(tasks, {}, name, defaults)
+
+
+def export(workload=None, *, program=None, out=None, **options):
+    """`duet export`: the graph of a workload, a program or a file; written to `out`, else a Graph
+    (of `format="json"`) or the text."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = options_of(options) + ([] if out is None else [f"--out={os.fspath(out)}"])
+        text = call("export", *words, *workload_words(workload, folder, program))
+    if out is not None:
+        return pathlib.Path(out)
+    return Graph.of_json(json.loads(text)) if options.get("format") in (None, "json") else text
+
+
+def read_graph(path):
+    """A Graph of a file in any format that duet reads (docs/graphs.md)."""
+    return export(pathlib.Path(path))

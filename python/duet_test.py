@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python front end: tables, graphs and policies, as docs/python.md describes them."""
+
+import csv
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+os.environ.setdefault("DUET", str(pathlib.Path(os.environ.get("DUET_BUILD_DIR", "build"), "duet")))
+
+import duet  # noqa: E402: found by the path above
+from duet import command  # noqa: E402
+
+SMALL = {"platform": "idgraf", "n": 4800}
+
+
+class Eager(duet.Policy):
+    """The built-in policy `eager`, as it would be without looking for better workers."""
+
+    name = "mine"
+    order = "heap"
+
+    def push(self, view, tasks, by, now):
+        for task in tasks:
+            assert by == duet.SUBMITTER or 0 <= by < view.workers
+            assert view.can_run(view.local(by), task) in (True, False) and task.id > 0
+            assert task.kernel[0] == "d" and task.accesses >= 1 and task.writes(0) in (True, False)
+            view.push_tail(view.shared(), task)
+
+    def pop(self, view, worker, now):
+        return view.pop_head(view.shared(), worker)
+
+
+class Local(duet.Policy):
+    """Pushes to the local list; the own and shared lists are popped without a method, and thieves
+    find the rest. All other slots count."""
+
+    def init(self, view):
+        self.counts = dict.fromkeys(("plan", "prologue", "epilogue"), 0)
+
+    def push(self, view, tasks, by, now):
+        for task in tasks:
+            task.set_note(1.5)
+            view.push_head(view.list(view.local(by)), task)
+
+    def steal(self, view, thief, victim, now):
+        return view.steal_tail(view.list(victim), thief)
+
+    def plan(self, view, tasks, ranks, now):
+        assert len(tasks) == len(ranks) == 35 and min(ranks) > 0
+        self.counts["plan"] += len(tasks)
+
+    def prologue(self, view, task, worker, now):
+        assert task.note == 1.5
+        self.counts["prologue"] += 1
+
+    def epilogue(self, view, task, worker, times, now):
+        assert 0 <= times.start_s < times.end_s <= now
+        self.counts["epilogue"] += 1
+        if self.counts["epilogue"] == 35:
+            pathlib.Path(os.environ["DUET_TEST_COUNTS"]).write_text(str(self.counts))
+
+
+class Wrong(duet.Policy):
+    """Raises in one of its methods."""
+
+    def __init__(self, slot):
+        self.slot = slot
+
+    def push(self, view, tasks, by, now):
+        if self.slot == "push" and tasks[0].id > 5:
+            raise ValueError("no more")
+        for task in tasks:
+            view.push_tail(view.shared(), task)
+
+    def pop(self, view, worker, now):
+        return 1 / 0 if self.slot == "pop" else view.pop_head(view.shared(), worker)
+
+    def init(self, view):
+        if self.slot == "init":
+            raise RuntimeError("not today")
+
+
+class Options(unittest.TestCase):
+    def test_words(self):
+        for keywords, words in [
+                ({"n": 5, "gpus": range(1, 4)}, ["--n=5", "--gpus=1,2,3"]),
+                ({"set_arch": True, "hold": False, "noise": None}, ["--set-arch"]),
+                ({"set_arch": [False, True]}, ["--set-arch=0,1"]),
+                ({"param": {"block": [0, 320]}}, ["--param=block=0,320"]),
+                ({"link": ["pcie=1x", "qpi=2x"]}, ["--link=pcie=1x", "--link=qpi=2x"]),
+                ({"platform": pathlib.Path("a/b.json"), "policy": ("ws", "heft")},
+                 ["--platform=a/b.json", "--policy=ws,heft"])]:
+            self.assertEqual(command.options_of(keywords), words)
+
+    def test_refusals(self):
+        for call, says in [
+                (lambda: duet.simulate("cholesky", **SMALL, foo=1), "unknown option --foo"),
+                (lambda: duet.simulate("cholesky", platform="nowhere"), "nowhere"),
+                (lambda: duet.simulate("cholesky", **SMALL, gpus=[1, 2]).data, "several values"),
+                (lambda: duet.run("gemm", n=256, tile=128).trace(), "only those of simulate"),
+                (lambda: duet.Platform("nowhere").machine(), "nowhere"),
+                (lambda: duet.graph({"a": {"after": ["b"]}}), "'b', which is no task"),
+                (lambda: duet.graph({"a": {"after": ["b"]}, "b": {"after": ["a"]}}), "cycle"),
+                (lambda: duet.Graph().add("k", 1, r=[3]), "no data number 3"),
+                (lambda: duet.Runtime(simulate="nowhere"), "nowhere"),
+                (lambda: duet.policy_object(Eager(), "mine"), "ends in .so"),
+                (lambda: duet.simulate("cholesky", **SMALL, policy=[Eager(), Eager()]),
+                 "two policies are called mine")]:
+            with self.assertRaisesRegex(duet.Error, says):
+                call()
+
+
+class Tables(unittest.TestCase):
+    def test_rows(self):
+        table = duet.simulate("cholesky", **SMALL, gpus=[2, 1], policy=["ws", "heft"])
+        self.assertEqual([(row["gpus"], row["policy"]) for row in table],
+                         [(1, "ws"), (1, "heft"), (2, "ws"), (2, "heft")])
+        self.assertEqual(table.best()["policy"], "heft")
+        one = duet.simulate("cholesky", **SMALL, gpus=2, policy="heft")
+        self.assertEqual(one[0]["makespan_s"], table[3]["makespan_s"])
+        self.assertEqual(one[0]["makespan_s"], one.data["runs"][0]["makespan_s"]["median"])
+        tasks = table.trace(row=3).tasks()
+        self.assertEqual(len(tasks), 35)
+        self.assertAlmostEqual(max(task["end_s"] for task in tasks), one[0]["makespan_s"], 4)
+        self.assertIn("gpu0", {task["worker"] for task in tasks})
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            table = duet.simulate("cholesky", **SMALL, policy=["ws", "heft"], noise=True, reps=2)
+            self.assertEqual([row["seed"] for row in table], [1, 2, 1, 2])
+            trace = table.trace(pathlib.Path(folder, "t.json"), row=3)
+            last = max(task["end_s"] for task in trace.tasks())
+            self.assertAlmostEqual(last, table[3]["makespan_s"], 4)
+            self.assertTrue(trace.explain(no_what_if=True)["sentence"])
+            self.assertEqual(duet.compare(trace, trace)["summary"]["worst"], 0)
+            self.assertIn("<svg", table.gantt(pathlib.Path(folder, "g.svg")).read_text())
+            out = pathlib.Path(folder, "s.db")
+            rows = duet.study("cholesky", **SMALL, policy=["ws", "heft"], out=out)
+            self.assertEqual([row["policy"] for row in rows], ["ws", "heft"])
+            self.assertTrue(out.is_file())
+
+    def test_others(self):
+        self.assertIn("policy", duet.tune("cholesky", **SMALL, budget="100ms")[0]["settings"])
+        self.assertIn("heft", duet.policies())
+        self.assertIn("cholesky", duet.workloads())
+        idgraf = duet.platforms()["idgraf"]
+        self.assertEqual(idgraf.warnings(), "")
+        self.assertEqual(len(idgraf.machine(gpus=2)["machine"]["workers"]), 12)
+        self.assertEqual(duet.simulate("cholesky", platform=idgraf, n=4800)[0]["platform"],
+                         "idgraf")
+
+
+class Graphs(unittest.TestCase):
+    TASKS = {"c": {"seconds": 1, "after": ["a", "b"]}, "a": {"seconds": {"cpu": 2, "cuda": 1}},
+             "b": {"seconds": 2, "r": ["x"], "kernel": "k", "priority": 3}}
+
+    def seconds(self, graph, **options):
+        return duet.simulate(graph, platform="idgraf", no_costs=True, policy="heft",
+                             **options)[0]["makespan_s"]
+
+    def test_dict(self):
+        graph = duet.graph(self.TASKS)
+        self.assertEqual([task["name"] for task in graph.tasks], ["a", "b", "c"])
+        self.assertEqual(graph.tasks[1], {"kernel": 1, "accesses": [[0, "r"]], "name": "b",
+                                          "priority": 3, "seconds": {"reference": 2}})
+        self.assertAlmostEqual(self.seconds(graph), 3)
+        with tempfile.TemporaryDirectory() as folder:
+            again = duet.read_graph(graph.save(pathlib.Path(folder, "g.json")))
+            self.assertEqual(self.seconds(again), self.seconds(graph))
+            dot = graph.save(pathlib.Path(folder, "g.dot"), format="dot")
+            self.assertEqual(len(duet.read_graph(dot).tasks), 3)
+        self.assertAlmostEqual(self.seconds(duet.read_graph(ROOT / "examples/graphs/diamond.json")),
+                               0.15, delta=0.1)
+
+    def test_networkx(self):
+        try:
+            import networkx
+        except ImportError:
+            self.skipTest("no networkx")
+        source = networkx.DiGraph()
+        source.add_node("a", seconds=1, where="cpu")
+        source.add_nodes_from(["b", "c"], seconds=2)
+        source.add_edge("a", "b", bytes=8e6)
+        source.add_edge("a", "c")
+        graph = duet.graph(source)
+        self.assertEqual(graph.data, [{"name": "a:8000000", "bytes": 8000000, "initial": False}])
+        self.assertEqual([task.get("after") for task in graph.tasks], [None, None, [0]])
+        self.assertEqual([task.get("accesses") for task in graph.tasks],
+                         [[[0, "w"]], [[0, "r"]], None])
+        self.assertAlmostEqual(self.seconds(graph, gpus=0), 3)
+
+    def test_dask(self):
+        increment = lambda x: x + 1  # noqa: E731: as Dask's own graphs have them
+        graph = duet.graph({"x": 1, "y": (increment, "x"), ("z", 0): (max, ["y", "x"]),
+                            "s": (sum, [("z", 0), "y"])}, seconds=1)
+        self.assertEqual([graph.kernels[task["kernel"]] for task in graph.tasks],
+                         ["data", "<lambda>", "max", "sum"])
+        self.assertEqual([task.get("after") for task in graph.tasks], [None, [0], [0, 1], [1, 2]])
+        self.assertAlmostEqual(self.seconds(graph), 3)
+
+
+class Policies(unittest.TestCase):
+    def test_simulate(self):
+        table = duet.simulate("cholesky", platform="idgraf", n=[4800, 5760],
+                              policy=["eager", Eager(), "heft"])
+        self.assertEqual([row["policy"] for row in table], ["eager", "mine", "heft"] * 2)
+        self.assertEqual([row["n"] for row in table], [4800] * 3 + [5760] * 3)
+        for at in (0, 3):
+            self.assertEqual(table[at]["makespan_s"], table[at + 1]["makespan_s"])
+        alone = duet.simulate("cholesky", platform="idgraf", n=5760, policy="heft")
+        self.assertEqual(table[5]["makespan_s"], alone[0]["makespan_s"])
+        self.assertEqual(len(table.trace(row=1).tasks()), 35)
+
+    def test_study(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder, "s.db")
+            for _ in range(2):  # what is there is found again
+                rows = duet.study("cholesky", platform="idgraf", n=[4800, 5760], out=out,
+                                  policy=["eager", Eager()])
+                self.assertEqual([(row["n"], row["policy"]) for row in rows],
+                                 [(n, name) for n in (4800, 5760) for name in ("eager", "mine")])
+                self.assertEqual(rows[0]["makespan_s"], rows[1]["makespan_s"])
+            made = {row["made_at"] for row in rows}
+            text = command.call("study", "--show", f"--out={out}", "--csv")
+            self.assertEqual({row["made_at"] for row in csv.DictReader(io.StringIO(text))}, made)
+
+    def test_slots(self):
+        with tempfile.TemporaryDirectory() as folder:
+            counts = pathlib.Path(folder, "counts")
+            os.environ["DUET_TEST_COUNTS"] = str(counts)
+            duet.simulate("cholesky", **SMALL, policy=Local(), hold=True)
+            self.assertEqual(counts.read_text(), "{'plan': 35, 'prologue': 35, 'epilogue': 35}")
+
+    def test_raises(self):
+        for slot, says in [("push", "ValueError: no more"), ("pop", "ZeroDivisionError"),
+                           ("init", "RuntimeError: not today")]:
+            with self.assertRaisesRegex(duet.Error, says):
+                duet.simulate("cholesky", **SMALL, policy=Wrong(slot))
+
+    def test_scripts(self):
+        policy = ("import duet\nclass Mine(duet.Policy):\n    def push(self, view, tasks, by, now):"
+                  "\n        for task in tasks:\n            view.push_tail(view.shared(), task)\n")
+        call = ("print(duet.simulate('cholesky', platform='idgraf', n=4800, policy=Mine())"
+                "[0]['tasks'])")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        with tempfile.TemporaryDirectory() as folder:
+            for text, status, says in [
+                    (f"{policy}if __name__ == '__main__':\n    {call}\n", 0, "35"),
+                    (f"{policy}{call}\n", 1, "put its calls of duet behind `if __name__ ==")]:
+                script = pathlib.Path(folder, "script.py")
+                script.write_text(text)
+                result = subprocess.run([sys.executable, script], env=environment, text=True,
+                                        capture_output=True, check=False)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assertIn(says, result.stdout + result.stderr)
+
+    def test_in_process(self):
+        policy = Eager()
+        with duet.Runtime(simulate="idgraf", policy=policy) as runtime:
+            with tempfile.TemporaryDirectory() as folder:
+                path = duet.export("cholesky", **SMALL, out=pathlib.Path(folder, "c.json"))
+                runtime.submit_graph(path)
+                with self.assertRaisesRegex(duet.Error, "nowhere"):
+                    runtime.submit_graph("nowhere.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
