@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python front end: tables, graphs and policies, as docs/python.md describes them."""
 
+import array
 import csv
+import ctypes
 import io
 import os
 import pathlib
@@ -110,6 +112,8 @@ class Options(unittest.TestCase):
                 (lambda: duet.graph({"a": {"after": ["b"]}, "b": {"after": ["a"]}}), "cycle"),
                 (lambda: duet.Graph().add("k", 1, r=[3]), "no data number 3"),
                 (lambda: duet.Runtime(simulate="nowhere"), "nowhere"),
+                (lambda: duet.Runtime(foo=1), "foo"),
+                (lambda: duet.Runtime(cpus="x"), "cpus"),
                 (lambda: duet.policy_object(Eager(), "mine"), "ends in .so"),
                 (lambda: duet.simulate("cholesky", **SMALL, policy=[Eager(), Eager()]),
                  "two policies are called mine")]:
@@ -269,6 +273,76 @@ class Policies(unittest.TestCase):
                 runtime.submit_graph(path)
                 with self.assertRaisesRegex(duet.Error, "nowhere"):
                     runtime.submit_graph("nowhere.json")
+
+
+class Runs(unittest.TestCase):
+    @staticmethod
+    def axpy(alpha, x, y):
+        for i, value in enumerate(x):
+            y[i] += alpha * value
+
+    def test_buffers(self):
+        for settings in ({"cpus": 2}, {"cpus": 1, "gpus": 1, "emulate": "free"}):
+            x, y = array.array("d", range(100)), array.array("d", [1] * 100)
+            with duet.Runtime(**settings) as runtime:
+                dx, dy = runtime.array(x), runtime.array(y)
+                for _ in range(10):
+                    runtime.task(self.axpy, 2.0, duet.R(dx), duet.RW(dy))
+                self.assertEqual(runtime.fetch(dy)[3], 61)
+                runtime.task(self.axpy, 1.0, duet.R(dx), duet.COMMUTE(dy), priority=1, name="k")
+            self.assertEqual(y[3], 64)
+
+    def test_foreign(self):
+        memcpy = ctypes.CDLL(None).memcpy
+        memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        x, y = array.array("d", range(100)), array.array("d", [0] * 100)
+        with duet.Runtime(cpus=1) as runtime:
+            runtime.task(memcpy, duet.W(runtime.array(y)), duet.R(runtime.array(x)), 800)
+        self.assertEqual(x, y)
+
+    def test_refusals(self):
+        x = array.array("d", range(100))
+
+        def write(x):
+            x[0] = 1
+        for argument, says in [(duet.R, "TypeError: cannot modify read-only memory"),
+                               (lambda data: 5, "TypeError: 'int' object")]:
+            with self.assertRaisesRegex(duet.Error, "a task has raised " + says):
+                with duet.Runtime(cpus=1) as runtime:
+                    runtime.task(write, argument(runtime.array(x)))
+        with duet.Runtime(cpus=1) as runtime:
+            other = runtime.array(x)
+        with duet.Runtime(cpus=1) as runtime:
+            for call, says in [(lambda: runtime.array(b"text"), "read-only"),
+                               (lambda: runtime.array(memoryview(x)[::2]), "contiguous"),
+                               (lambda: runtime.task(write, duet.R(other)), "this runtime")]:
+                with self.assertRaisesRegex(duet.Error, says):
+                    call()
+        with self.assertRaisesRegex(duet.Error, "are for simulations"):
+            duet.Runtime(policy=Eager())
+        with self.assertRaisesRegex(KeyError, "mine"):
+            with duet.Runtime(cpus=1) as runtime:
+                runtime.task(write, duet.R(runtime.array(x)))
+                raise KeyError("mine")
+
+    def test_numpy(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no NumPy")
+        n, t = 64, 16
+        left = numpy.arange(n * n, dtype=float).reshape(n, n) / n
+        right, out = numpy.asfortranarray(left.T.copy()), numpy.zeros((n, n))
+
+        def product(a, b, c):
+            c += a @ b
+        with duet.Runtime(cpus=1, gpus=1, emulate="free") as runtime:
+            a, b, c = ({(i, j): runtime.array(m[i:i + t, j:j + t]) for i in range(0, n, t)
+                        for j in range(0, n, t)} for m in (left, right, out))
+            for i, j in c:
+                for k in range(0, n, t):
+                    runtime.task(product, duet.R(a[i, k]), duet.R(b[k, j]), duet.RW(c[i, j]))
+        self.assertTrue(numpy.allclose(out, left @ right))
 
 
 if __name__ == "__main__":

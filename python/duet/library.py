@@ -86,11 +86,25 @@ def environment(variables):
         put(before)
 
 
+def _check_settings(settings, message):
+    """Refuses settings that there are not, which variables of the environment would not do."""
+    config = (SIZE * 4)(ctypes.sizeof(SIZE) * 4)  # struct duet_config, as short as it may be
+    words = [b"python", *(f"--duet-{name.replace('_', '-')}={option_text(value)}".encode()
+                          for name, value in settings.items() if value not in (None, False))]
+    argv = (TEXT * (len(words) + 1))(*words, None)
+    count = INT(len(words))
+    status = function("duet_config_arguments", INT, POINTER, POINTER, POINTER, POINTER)(
+        config, ctypes.byref(count), argv, message)
+    if status:
+        raise Error(message.value.decode(errors="replace").replace("--duet-", ""), status)
+
+
 def open_runtime(**settings):
     """Opens a runtime with the settings of the environment, and those given: simulate="idgraf"."""
     variables = {"DUET_" + name.upper(): None if value in (None, False) else option_text(value)
                  for name, value in settings.items()}
     runtime, message = POINTER(), ctypes.create_string_buffer(MESSAGE_BYTES)
+    _check_settings(settings, message)
     with environment(variables):
         status = function("duet_open", INT, POINTER, POINTER, POINTER)(
             ctypes.byref(runtime), None, message)
