@@ -69,6 +69,14 @@ class Local(duet.Policy):
             pathlib.Path(os.environ["DUET_TEST_COUNTS"]).write_text(str(self.counts))
 
 
+class Any(duet.Policy):
+    """One queue, with the core's own `pop`."""
+
+    def push(self, view, tasks, by, now):
+        for task in tasks:
+            view.push_tail(view.shared(), task)
+
+
 class Wrong(duet.Policy):
     """Raises in one of its methods."""
 
@@ -78,6 +86,8 @@ class Wrong(duet.Policy):
     def push(self, view, tasks, by, now):
         if self.slot == "push" and tasks[0].id > 5:
             raise ValueError("no more")
+        if self.slot == "six" and view.workers == 6:
+            raise ValueError("six")
         for task in tasks:
             view.push_tail(view.shared(), task)
 
@@ -234,6 +244,20 @@ class Policies(unittest.TestCase):
             made = {row["made_at"] for row in rows}
             text = command.call("study", "--show", f"--out={out}", "--csv")
             self.assertEqual({row["made_at"] for row in csv.DictReader(io.StringIO(text))}, made)
+
+    def test_graphs(self):
+        graphs = [duet.graph({"a": {"seconds": seconds, "kernel": "d"}}) for seconds in (1, 2)]
+        table = duet.simulate(graphs, platform="idgraf", policy=Any(), gpus=[1, 0], no_costs=True)
+        self.assertEqual([(row["gpus"], row["makespan_s"]) for row in table],
+                         [(0, 1), (1, 1), (0, 2), (1, 2)])
+
+    def test_failed(self):
+        table = duet.simulate("cholesky", **SMALL, cpus=4, gpus=[1, 2], policy=Wrong("six"))
+        self.assertIn("ValueError: six", table[1]["error"])
+        self.assertEqual([row["gpus"] for row in table], [1, 2])
+        self.assertEqual(table.best()["gpus"], 1)
+        with self.assertRaisesRegex(duet.Error, "are for simulate"):
+            duet.tune("cholesky", **SMALL, policy=Wrong(""))
 
     def test_slots(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -44,6 +44,9 @@ def option_text(value):
         return str(int(value))
     if isinstance(value, (list, tuple, range, set, frozenset)):
         return ",".join(option_text(one) for one in value)
+    if hasattr(value, "push"):
+        raise Error("policies in Python are for simulate() and study(); duet.policy_object makes "
+                    "files of them for the command")
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -227,7 +230,7 @@ def workload_words(workload, folder, program):
 
 # Columns that make a row what it is, in the order by which rows are sorted; restated are those that
 # an option says again when one row is simulated alone.
-RESTATED = ("n", "tile", "precision", "gpus", "cpus", "policy")
+RESTATED = ("n", "gpus", "cpus", "tile", "precision", "policy")
 SORTED = ("workload", "platform", *RESTATED[:-1], "settings")
 
 
@@ -242,17 +245,22 @@ def _value(name, text):
     return {"": None, "true": True, "false": False}.get(text, text)
 
 
-def rows_of(text, policy=None):
-    """Rows of CSV, in an order that does not depend on which simulation ended first."""
-    rows = [{name: _value(name, value) for name, value in row.items()}
+def rows_of(text):
+    """Rows of CSV."""
+    return [{name: _value(name, value) for name, value in row.items()}
             for row in csv.DictReader(io.StringIO(text))]
+
+
+def in_order(rows, policy=None):
+    """Sorts rows, which come as their simulations end; policies as they were given."""
     order = policy.split(",") if isinstance(policy, str) else policy or ()
     place = {name: number for number, name in enumerate(map(str, order))}
 
     def key(row):
         values = [row.get(name) for name in SORTED]
-        return ([(value is not None, isinstance(value, str), value or 0) for value in values],
-                place.get(row.get("policy"), 0), row.get("rep", 0))
+        name = row.get("policy")
+        return ([(isinstance(value, str), value or 0) for value in values],
+                place.get(name, 0), str(name), row.get("rep", 0))
     return sorted(rows, key=key)
 
 
@@ -278,14 +286,14 @@ def simulate(workload=None, *, program=None, **options):
         with tempfile.TemporaryDirectory() as folder:
             words = workload_words(workload, folder, program)
             return runs("simulate", words, {**options, **stated, **further})
-    return Table(rows_of(again(None, {}), options.get("policy")), again)
+    return Table(in_order(rows_of(again(None, {})), options.get("policy")), again)
 
 
 def run(workload=None, *, program=None, **options):
     """`duet run`: runs on this machine, or on GPUs that it emulates. A Table."""
     with tempfile.TemporaryDirectory() as folder:
         text = runs("run", workload_words(workload, folder, program), options)
-    return Table(rows_of(text, options.get("policy")))
+    return Table(in_order(rows_of(text), options.get("policy")))
 
 
 def study(workload=None, *, program=None, out=None, **options):
@@ -297,8 +305,8 @@ def study(workload=None, *, program=None, out=None, **options):
         if policy.is_python(options.get("policy")):
             return policy.study(workload, out, options)
         words = workload_words(workload, folder, program)
-        return Table(rows_of(runs("study", words, {**options, "out": out}),
-                             options.get("policy")))
+        rows = rows_of(runs("study", words, {**options, "out": out}))
+        return Table(in_order(rows, options.get("policy")))
 
 
 def tune(workload=None, *, program=None, **options):

@@ -140,8 +140,8 @@ def graph(source, name="graph", **defaults):
     if hasattr(source, "nodes") and hasattr(source, "edges"):
         return _of_networkx(source, name, defaults)
     if not isinstance(source, collections.abc.Mapping):
-        raise TypeError(f"a {type(source).__name__} is no task graph: give a dict, a "
-                        "networkx.DiGraph or a Dask graph")
+        raise TypeError(f"an object of type {type(source).__name__} is no task graph: give a dict, "
+                        "a networkx.DiGraph or a Dask graph")
     if source.get("format") == "duet-graph":
         return Graph.of_json(source)
     if not all(isinstance(task, collections.abc.Mapping) for task in source.values()):

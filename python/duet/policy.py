@@ -348,6 +348,8 @@ def _problems(workload, options, folder):
         name = getattr(one, "name", None) or pathlib.Path(str(one)).stem
         path = pathlib.Path(folder, re.sub(r"[^\w.-]+", "_", "-".join(
             [name, *(f"{key}{value}" for key, value in problem.items())])) + ".json")
+        while str(path) in problems:  # of another graph with that name
+            path = path.with_name("_" + path.name)
         if hasattr(one, "save"):
             one.save(path)
         else:
@@ -376,13 +378,13 @@ def _run_each(name, workload, options, folder):
         listed = paths[0] if len(paths) == 1 else "{%s}" % ",".join(paths)
         text = command.runs(name, ["--", sys.executable, "-m", "duet", listed], rest,
                             _child_environment())
-        rows = [] if options.get("json") else command.rows_of(text, texts)
+        rows = [] if options.get("json") else command.rows_of(text)
         for row in rows:
             path = paths[0] if len(paths) == 1 else next(
                 (value for value in row.values() if value in problems), None)
             row.update(problems.get(path, {}), settings=None,
                        policy=names.get(row["policy"], row["policy"]))
-        yield text, rows
+        yield text, command.in_order(rows, [names.get(one, one) for one in texts])
 
 
 def simulate(workload, options):
