@@ -7,9 +7,11 @@ import ctypes
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -348,6 +350,25 @@ class Runs(unittest.TestCase):
             with duet.Runtime(cpus=1) as runtime:
                 runtime.task(write, duet.R(runtime.array(x)))
                 raise KeyError("mine")
+
+    def test_interrupt(self):
+        handled = threading.Event()
+
+        def handle(number, frame):
+            handled.set()
+            raise KeyboardInterrupt
+
+        def kernel():
+            os.kill(os.getpid(), signal.SIGINT)
+            self.assertTrue(handled.wait(600))
+        before = signal.signal(signal.SIGINT, handle)
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                with duet.Runtime(cpus=1) as runtime:
+                    runtime.task(kernel)
+                    runtime.wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def test_numpy(self):
         try:

@@ -5,6 +5,7 @@ import ctypes
 import os
 import shutil
 import tempfile
+import threading
 
 from duet import library, policy
 from duet.command import Error
@@ -145,6 +146,8 @@ class Runtime:
         self._error = None  # what a task has raised
         self._count = 0
         self._kernel = KERNEL(self._run)
+        self._lock = threading.Lock()  # held while a call waits on another thread
+        self._simulated = bool(settings.get("simulate") or os.environ.get("DUET_SIMULATE"))
         chosen = settings.get("policy") or os.environ.get("DUET_POLICY")
         with tempfile.TemporaryDirectory() as folder:  # libraries stay open without their files
             if isinstance(chosen, policy.Policy):
@@ -152,7 +155,7 @@ class Runtime:
                 self._policy = policy.Installed(chosen, settings["policy"])
             else:
                 self._policy = policy.installed(chosen)
-            if self._policy and not (settings.get("simulate") or os.environ.get("DUET_SIMULATE")):
+            if self._policy and not self._simulated:
                 raise Error("policies in Python are for simulations: workers would wait for each "
                             "other in them")
             try:
@@ -183,6 +186,27 @@ class Runtime:
         of = library.library() if self._policy else library.waiting()
         return library.function(name, INT, POINTER, *types, of=of)(self._pointer, *values)
 
+    def _interruptible(self, name, *values, types=()):
+        """Calls a function on another thread: Python handles signals on this one. What a handler
+        raises, as for Ctrl-C, cancels the tasks that have not begun."""
+        result = []
+
+        def call():
+            with self._lock:
+                if self._pointer:
+                    result.append(self._call(name, *values, types=types))
+        if self._simulated:  # which is for one thread
+            return self._call(name, *values, types=types)
+        thread = threading.Thread(target=call, daemon=True)
+        try:
+            thread.start()
+            while thread.is_alive():  # a signal that comes just before a wait does not end it
+                thread.join(0.1)
+        except BaseException:
+            library.function("duet_cancel", None, POINTER)(self._pointer)
+            raise
+        return result[0]
+
     def _raise(self):
         """Raises what a method of a policy, or a task, has raised."""
         error = self._policy and self._policy.error
@@ -205,8 +229,7 @@ class Runtime:
 
     def fetch(self, data):
         """Waits for the tasks that write the data, and returns its array with what they left."""
-        types = (POINTER, INT)
-        status = self._call("duet_acquire", self._data[data], READ, types=types)
+        status = self._interruptible("duet_acquire", self._data[data], READ, types=(POINTER, INT))
         self._raise_task()
         check(self._pointer, status)
         library.function("duet_release", None, POINTER, POINTER, of=library.waiting())(
@@ -287,7 +310,7 @@ class Runtime:
 
     def wait(self):
         """Waits for all tasks. Raises what one of them has raised."""
-        status = self._call("duet_wait")
+        status = self._interruptible("duet_wait")
         self._raise()
         self._raise_task()
         check(self._pointer, status)
@@ -303,8 +326,9 @@ class Runtime:
             for handle in self._data.values():
                 check(self._pointer, self._call("duet_unregister", handle, types=(POINTER,)))
         finally:
-            self._call("duet_close")
-            self._pointer = None
+            with self._lock:  # a call that a signal has left may still be on its thread
+                self._call("duet_close")
+                self._pointer = None
             self._data.clear()
             for free in self._graphs:
                 free()
