@@ -11,7 +11,7 @@ static int refuse(void *self, struct duet_view *view)
     return DUET_EABSENT;
 }
 
-/* What duet looks for when it checks a policy. */
+/* Slots that duet asks every policy for when it opens it. */
 static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
                  double now)
 {

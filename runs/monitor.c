@@ -30,8 +30,8 @@ static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 static atomic_int first, sender;
 static atomic_bool echoed;
 
-/* Whether a signal is the first one's echo: timeout(1) sends its signal to its child and then to
- * its group, so that it comes twice. */
+/* Returns whether a signal is the first one's echo: timeout(1) sends its signal to its child and
+ * then to its group, so that it comes twice. */
 static bool is_echo(int number, const siginfo_t *info)
 {
     return info->si_pid && number == atomic_load(&first) && info->si_pid == atomic_load(&sender) &&

@@ -85,7 +85,7 @@ template <typename T> struct view {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* How parameters of tasks are passed; no part of the interface                                 */
+/* Passing of tasks' parameters; no part of the interface                                       */
 
 namespace detail
 {
@@ -418,7 +418,7 @@ constexpr auto reduction(const char (&init)[N], const char (&combine)[M], Op, Id
    duet_ref_ended. */
 using ref = std::unique_ptr<duet_ref, detail::function_of<duet_ref_free>>;
 
-/* What few tasks need, as in duet_task_desc and duet_task_extra. In C++20 {.priority = 3}. */
+/* Options that few tasks need, of duet_task_desc and duet_task_extra. In C++20 {.priority = 3}. */
 struct options {
     int priority = 0;
     std::uint64_t where = 0; /* SetArch, of duet_where; 0: anywhere */
@@ -577,8 +577,8 @@ class runtime
 /* ------------------------------------------------------------------------------------------- */
 /* Data                                                                                         */
 
-/* What all data has. It is unregistered at its end, which brings it back to the host's memory. That
-   is the application's, and has to live longer. */
+/* The base of all data. Its end unregisters the data, which brings it back to the host's memory:
+   that is the application's, and has to live longer. */
 class data
 {
   public:
