@@ -108,7 +108,7 @@ class Options(unittest.TestCase):
                 ({"set_arch": True, "hold": False, "noise": None}, ["--set-arch"]),
                 ({"set_arch": [False, True]}, ["--set-arch=0,1"]),
                 ({"param": {"block": [0, 320]}}, ["--param=block=0,320"]),
-                ({"link": ["pcie=1x", "qpi=2x"]}, ["--link=pcie=1x", "--link=qpi=2x"]),
+                ({"link": {"pcie": "1x", "qpi": "2x"}}, ["--link=pcie=1x", "--link=qpi=2x"]),
                 ({"platform": pathlib.Path("a/b.json"), "policy": ("ws", "heft")},
                  ["--platform=a/b.json", "--policy=ws,heft"])]:
             self.assertEqual(command.options_of(keywords), words)

@@ -10,19 +10,12 @@ import sys
 from duet.command import Error
 from duet.runtime import Runtime
 
-
-def main(arguments):
-    if len(arguments) != 1 or arguments[0].startswith("-"):
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: python3 -m duet GRAPH.json", file=sys.stderr)
-        return 2
+        sys.exit(2)
     try:
         with Runtime() as runtime:
-            runtime.submit_graph(arguments[0])
+            runtime.submit_graph(sys.argv[1])
     except Error as error:
-        print(f"duet: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        sys.exit(f"duet: {error}")  # with status 1

@@ -2,6 +2,8 @@
 """Calls of the command `duet`, with its answers as objects."""
 
 import csv
+import dataclasses
+import functools
 import io
 import json
 import os
@@ -22,35 +24,40 @@ class Error(Exception):
         self.status = status  # exit status of the command, or a negative code of duet/error.h
 
 
+def first_file(paths):
+    """The first of the paths that is a file, as text, or None."""
+    return next((str(path) for path in paths if path.is_file()), None)
+
+
 def command_path():
     """The command `duet`: the variable DUET, else beside this package, else on the PATH."""
-    if os.environ.get("DUET"):
-        return os.environ["DUET"]
-    beside = [HERE.parents[4] / "bin/duet"]  # PREFIX/share/duet/python/duet
-    beside += [HERE.parents[2] / "build/duet"]  # a repository
-    for path in beside:
-        if path.is_file():
-            return str(path)
-    found = shutil.which("duet")
+    beside = [HERE.parents[4] / "bin/duet",  # PREFIX/share/duet/python/duet
+              HERE.parents[2] / "build/duet"]  # a repository
+    found = os.environ.get("DUET") or first_file(beside) or shutil.which("duet")
     if not found:
         raise Error("there is no command duet: put it on the PATH, or its path into the variable "
                     "DUET")
     return found
 
 
+SEVERAL = (list, tuple, range, set, frozenset)
+
+
+def listed(value):
+    """The values of an option, of which there may be one."""
+    return list(value) if isinstance(value, SEVERAL) else [value]
+
+
 def option_text(value):
     """A value as the command reads it: lists and ranges joined by commas, flags as 0 and 1."""
     if isinstance(value, bool):
         return str(int(value))
-    if isinstance(value, (list, tuple, range, set, frozenset)):
-        return ",".join(option_text(one) for one in value)
+    if isinstance(value, SEVERAL):
+        return ",".join(map(option_text, value))
     if hasattr(value, "push"):
         raise Error("policies in Python are for simulate() and study(); duet.policy_object makes "
                     "files of them for the command")
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-
-
-REPEATABLE = {"link", "speed", "arg", "param"}
 
 
 def options_of(keywords):
@@ -64,8 +71,6 @@ def options_of(keywords):
             words.append(option)
         elif isinstance(value, dict):
             words += [f"{option}={key}={option_text(one)}" for key, one in value.items()]
-        elif name in REPEATABLE and isinstance(value, (list, tuple)):
-            words += [f"{option}={option_text(one)}" for one in value]
         else:
             words.append(f"{option}={option_text(value)}")
     return words
@@ -85,8 +90,32 @@ def call(*words, accept=(0,), environment=None):
     return result.stdout
 
 
-def answer(*words, **options):
-    return json.loads(call(*words, **options))
+def call_on(name, workload, program, options, **how):
+    """Calls a command for a workload, file or graph, several of them, or a program with its
+    arguments."""
+    with tempfile.TemporaryDirectory() as folder:
+        if program is not None:
+            words = ["--", *map(os.fspath, [program] if isinstance(program, str) else program)]
+        else:
+            words = []
+            for number, one in enumerate(listed(workload)):
+                if hasattr(one, "save"):  # a Graph
+                    one = one.save(pathlib.Path(folder, f"{one.name or 'graph'}-{number}.json"))
+                words.append(os.fspath(one))
+        return call(name, *options_of(options), *words, **how)
+
+
+def call_runs(name, workload, program, options, environment=None):
+    """What `duet simulate`, `run` or `study` prints, and its rows unless that is JSON."""
+    is_csv = not options.get("json")
+    text = call_on(name, workload, program, {"quiet": True, "csv": is_csv, **options},
+                   accept=(0, 1), environment=environment)
+    return text, rows_of(text) if is_csv else []
+
+
+def call_json(name, workload, program, options, accept=(0,)):
+    return json.loads(call_on(name, workload, program, {"quiet": True, "json": True, **options},
+                              accept=accept))
 
 
 class Table(list):
@@ -95,14 +124,11 @@ class Table(list):
     def __init__(self, rows, again=None):
         super().__init__(rows)
         self._again = again  # calls the command once more, for one row, with further options
-        self._data = None
 
-    @property
+    @functools.cached_property
     def data(self):
         """The whole JSON of docs/formats.md, for which one setting is simulated once more."""
-        if self._data is None:
-            self._data = json.loads(self._rerun(None, json=True))
-        return self._data
+        return json.loads(self._rerun(None, json=True))
 
     def pandas(self):
         """The table as a pandas.DataFrame."""
@@ -130,7 +156,9 @@ class Table(list):
         if path is not None:
             return Trace(self._write("trace", path, row))
         with tempfile.TemporaryDirectory() as folder:
-            return Trace(self._write("trace", pathlib.Path(folder, "trace.json"), row)).load()
+            trace = Trace(self._write("trace", pathlib.Path(folder, "trace.json"), row))
+            trace.data  # is read while the file is there
+            return trace
 
     def gantt(self, path, row=0):
         """Draws a row's first run: .svg by duet, other formats by matplotlib."""
@@ -149,16 +177,10 @@ class Trace:
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
-        self._data = None
 
-    def load(self):
-        if self._data is None:
-            self._data = json.loads(self.path.read_text(encoding="utf-8"))
-        return self
-
-    @property
+    @functools.cached_property
     def data(self):
-        return self.load()._data
+        return json.loads(self.path.read_text(encoding="utf-8"))
 
     @property
     def workers(self):
@@ -215,19 +237,6 @@ class Trace:
         return str(self.path)
 
 
-def workload_words(workload, folder, program):
-    """The command's arguments for a workload, a file, a graph, or a program and its arguments."""
-    if program is not None:
-        return ["--", *map(os.fspath, [program] if isinstance(program, str) else program)]
-    several = workload if isinstance(workload, (list, tuple)) else [workload]
-    words = []
-    for number, one in enumerate(several):
-        if hasattr(one, "save"):  # a Graph
-            one = one.save(pathlib.Path(folder, f"{one.name or 'graph'}-{number}.json"))
-        words.append(os.fspath(one))
-    return words
-
-
 # Columns that make a row what it is, in the order by which rows are sorted; restated are those that
 # an option says again when one row is simulated alone.
 RESTATED = ("n", "gpus", "cpus", "tile", "precision", "policy")
@@ -246,7 +255,6 @@ def _value(name, text):
 
 
 def rows_of(text):
-    """Rows of CSV."""
     return [{name: _value(name, value) for name, value in row.items()}
             for row in csv.DictReader(io.StringIO(text))]
 
@@ -264,113 +272,94 @@ def in_order(rows, policy=None):
     return sorted(rows, key=key)
 
 
-def runs(command, words, options, environment=None):
-    return call(command, *options_of(options), *([] if options.get("json") else ["--csv"]),
-                "--quiet", *words, accept=(0, 1), environment=environment)
-
-
-def restated(row, options):
-    """Options by which one run of a table is made again."""
-    return {"reps": 1, "seed": row["seed"],
-            **{name: row[name] for name in RESTATED if name in options}}
+def _runs(name, workload, program, options):
+    """What `duet simulate` or `duet study` prints, a text and its rows for each of its calls."""
+    from duet import policy
+    if policy.objects(options):
+        with tempfile.TemporaryDirectory() as folder:
+            return list(policy.run_each(name, workload, options, folder))
+    text, rows = call_runs(name, workload, program, options)
+    return [(text, in_order(rows, options.get("policy")))]
 
 
 def simulate(workload=None, *, program=None, **options):
     """`duet simulate`: a Table with a row for each run of each combination of options' values."""
     from duet import policy
-    if policy.is_python(options.get("policy")):
-        return policy.simulate(workload, options)
 
     def again(row, further):
-        stated = {} if row is None else restated(row, options)
-        with tempfile.TemporaryDirectory() as folder:
-            words = workload_words(workload, folder, program)
-            return runs("simulate", words, {**options, **stated, **further})
-    return Table(in_order(rows_of(again(None, {})), options.get("policy")), again)
+        stated = {}
+        if row is not None:
+            stated = {name: row[name] for name in RESTATED if name in options}
+            stated.update(reps=1, seed=row["seed"])
+        if "policy" in stated:
+            stated["policy"] = policy.objects(options).get(row["policy"], row["policy"])
+        return _runs("simulate", workload, program, {**options, **stated, **further})
+    return Table([row for _, rows in again(None, {}) for row in rows],
+                 lambda row, further: again(row, further)[0][0])
 
 
 def run(workload=None, *, program=None, **options):
     """`duet run`: runs on this machine, or on GPUs that it emulates. A Table."""
-    with tempfile.TemporaryDirectory() as folder:
-        text = runs("run", workload_words(workload, folder, program), options)
-    return Table(in_order(rows_of(text), options.get("policy")))
+    _, rows = call_runs("run", workload, program, options)
+    return Table(in_order(rows, options.get("policy")))
 
 
 def study(workload=None, *, program=None, out=None, **options):
     """`duet study`: a Table with a row a run. `out` keeps the results, so that the next study with
     this file simulates only what is not in it."""
-    from duet import policy
     with tempfile.TemporaryDirectory() as folder:
-        out = pathlib.Path(folder, "study.db") if out is None else out
-        if policy.is_python(options.get("policy")):
-            return policy.study(workload, out, options)
-        words = workload_words(workload, folder, program)
-        rows = rows_of(runs("study", words, {**options, "out": out}))
-        return Table(in_order(rows, options.get("policy")))
+        options["out"] = pathlib.Path(folder, "study.db") if out is None else out
+        return Table(row for _, rows in _runs("study", workload, program, options) for row in rows)
 
 
 def tune(workload=None, *, program=None, **options):
     """`duet tune`: the best settings first, as a Table; `data` says how sure that is."""
-    with tempfile.TemporaryDirectory() as folder:
-        data = answer("tune", *options_of(options), "--json", "--quiet",
-                      *workload_words(workload, folder, program))
+    data = call_json("tune", workload, program, options)
     table = Table(data["best"])
-    table._data = data
+    table.data = data
     return table
 
 
 def validate(workload=None, *, program=None, **options):
     """`duet validate`: the JSON of the comparison of runs with simulations, as a dict."""
-    with tempfile.TemporaryDirectory() as folder:
-        return answer("validate", *options_of(options), "--json", "--quiet",
-                      *workload_words(workload, folder, program), accept=(0, 1))
+    return call_json("validate", workload, program, options, accept=(0, 1))
 
 
 def explain(trace, **options):
     """`duet explain`: the JSON of why a run took so long, as a dict; `trace`: a Trace or a path."""
-    return answer("explain", *options_of(options), "--json", "--quiet", os.fspath(trace))
+    return call_json("explain", trace, None, options)
 
 
 def compare(first, second, **options):
     """`duet compare`: the JSON of how two traces or reports differ, as a dict."""
-    return answer("compare", *options_of(options), "--json", os.fspath(first), os.fspath(second),
-                  accept=(0, 1))
+    return call_json("compare", [first, second], None, {"quiet": None, **options}, accept=(0, 1))
 
 
 def info(**options):
     """`duet info`: this duet, this machine, and what a run would use of it, as a dict."""
-    return answer("info", *options_of(options), "--json")
+    return call_json("info", [], None, {"quiet": None, **options})
 
 
-def _listed(kind):
-    """Names that `duet list` prints, with their descriptions."""
+def _descriptions(kind):
+    """Names that `duet list` prints, with their descriptions, as a dict."""
     lines = (line.split(None, 1) for line in call("list", kind).splitlines()
              if line and not line[0].isspace())
     return {words[0]: words[1] if len(words) > 1 else "" for words in lines}
 
 
-def policies():
-    """Names and descriptions of the built-in policies, as a dict."""
-    return _listed("policies")
+policies = functools.partial(_descriptions, "policies")
+workloads = functools.partial(_descriptions, "workloads")
 
 
-def workloads():
-    """Names and descriptions of the built-in workloads, as a dict."""
-    return _listed("workloads")
-
-
+@dataclasses.dataclass(frozen=True)
 class Platform:
     """A machine to simulate, by its name or file: usable as `platform=`."""
 
-    def __init__(self, name, description=""):
-        self.name = str(name)
-        self.description = description
+    name: str
+    description: str = ""
 
     def __str__(self):
-        return self.name
-
-    def __repr__(self):
-        return f"duet.Platform({self.name!r})"
+        return str(self.name)
 
     def machine(self, **options):
         """Workers, memories, links and routes of the machine, as `duet info` has them."""
@@ -378,7 +367,7 @@ class Platform:
 
     def warnings(self):
         """What `duet platform check` finds suspicious; "" if nothing."""
-        text = call("platform", "check", self.name, accept=(0, 1))
+        text = call("platform", "check", str(self), accept=(0, 1))
         return "" if text.rstrip().endswith("nothing is suspicious") else text
 
     @classmethod
@@ -390,4 +379,4 @@ class Platform:
 
 def platforms():
     """The machines that come with duet, by name."""
-    return {name: Platform(name, text) for name, text in _listed("platforms").items()}
+    return {name: Platform(name, text) for name, text in _descriptions("platforms").items()}

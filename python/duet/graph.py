@@ -1,46 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task graphs: from dicts, networkx and Dask, from and to files, in duet's own format.
-
-The format is that of docs/formats.md, "Task graphs". A Graph holds it as Python's dicts and lists.
-"""
+"""Task graphs: from dicts, networkx and Dask, from and to files (docs/formats.md)."""
 
 import collections.abc
+import graphlib
+import heapq
 import json
-import os
 import pathlib
-import tempfile
 
-from duet.command import Error, call, options_of, workload_words
+from duet.command import Error, call_on
 
 MODES = ("r", "w", "rw", "commute", "reduce", "scratch")
-KERNEL_BYTES = 31  # most bytes of a kernel's name
+
+
+def kernel_name(name):
+    """A name as a kernel may have it, of at most 31 bytes."""
+    return str(name).encode()[:31].decode(errors="ignore") or "task"
 
 
 class Graph:
     """A task graph, to be given to duet.simulate and the others in place of a workload."""
 
-    def __init__(self, name="graph"):
+    def __init__(self, name="graph", architectures=(), kernels=(), data=(), tasks=()):
         self.name = name
-        self.architectures = []  # columns of the tasks' seconds
-        self.kernels = []
-        self.data = []
-        self.tasks = []
-        self._kernels = {}  # name of a kernel -> its number
-        self._named = {}  # name of data -> its number
+        self.architectures = list(architectures)  # columns of the tasks' seconds
+        self.kernels, self.data, self.tasks = list(kernels), list(data), list(tasks)
+        self._named = {one["name"]: number for number, one in enumerate(self.data) if "name" in one}
 
     @classmethod
     def of_json(cls, value):
         """A Graph of an object in duet's format."""
-        if value.get("format") != "duet-graph":
-            raise Error('no task graph of duet: it lacks "format": "duet-graph"')
-        self = cls(value.get("name") or "graph")
-        self.architectures = list(value.get("architectures", []))
-        self.kernels = list(value["kernels"])
-        self.data = list(value.get("data", []))
-        self.tasks = list(value["tasks"])
-        self._kernels = {name: number for number, name in enumerate(self.kernels)}
-        self._named = {one["name"]: number for number, one in enumerate(self.data) if "name" in one}
-        return self
+        return cls(value.get("name") or "graph", value.get("architectures", ()), value["kernels"],
+                   value.get("data", ()), value["tasks"])
 
     def json(self):
         """The graph as an object in duet's format."""
@@ -53,11 +43,10 @@ class Graph:
 
     def save(self, path, format=None, **options):
         """Writes a file, in the format of `duet export` that is named; else in duet's own."""
+        if format not in (None, "json"):
+            return export(self, out=path, format=format, **options)
         path = pathlib.Path(path)
-        if format in (None, "json"):
-            path.write_text(json.dumps(self.json()), encoding="utf-8")
-        else:
-            export(self, out=path, format=format, **options)
+        path.write_text(json.dumps(self.json()), encoding="utf-8")
         return path
 
     def add_data(self, name=None, bytes=0, initial=True):
@@ -86,8 +75,7 @@ class Graph:
             if mode not in MODES:
                 raise TypeError(f"add() has no argument '{mode}'; modes of accesses are "
                                 f"{', '.join(MODES)}")
-            names = [names] if isinstance(names, (str, int)) else names
-            pairs += [[self._number(one, mode), mode] for one in names]
+            pairs += [[self._number(one, mode), mode] for one in _list(names)]
         if pairs:
             task["accesses"] = pairs
         if after:
@@ -101,11 +89,10 @@ class Graph:
         return len(self.tasks) - 1
 
     def _kernel(self, name):
-        name = str(name).encode()[:KERNEL_BYTES].decode(errors="ignore") or "task"
-        if name not in self._kernels:
-            self._kernels[name] = len(self.kernels)
+        name = kernel_name(name)
+        if name not in self.kernels:
             self.kernels.append(name)
-        return self._kernels[name]
+        return self.kernels.index(name)
 
     def _number(self, data, mode):
         if isinstance(data, int):
@@ -133,8 +120,6 @@ def graph(source, name="graph", **defaults):
     its tasks. Dask's graphs say no times: `defaults` are for tasks that lack a member, as in
     duet.graph(x, seconds=0.01).
     """
-    if isinstance(source, Graph):
-        return source
     if hasattr(source, "__dask_graph__"):  # first: some of Dask's have whatever one asks for
         return _of_dask(dict(source.__dask_graph__()), name, defaults)
     if hasattr(source, "nodes") and hasattr(source, "edges"):
@@ -151,57 +136,49 @@ def graph(source, name="graph", **defaults):
 
 def _ordered(before):
     """Names so that each comes behind those before it; the order given, as far as possible."""
-    order, state = [], {}
-    for first in before:
-        stack = [(first, iter(before[first]))]
-        while stack:
-            key, rest = stack[-1]
-            state.setdefault(key, "open")
-            if state[key] == "done":
-                stack.pop()
-                continue
-            for other in rest:
-                if other not in before:
-                    raise Error(f"task {key!r} comes after {other!r}, which is no task")
-                if state.get(other) == "open":
-                    raise Error(f"a cycle of tasks: {key!r} and {other!r} come after each other")
-                if other not in state:
-                    stack.append((other, iter(before[other])))
-                    break
-            else:
-                state[key] = "done"
-                order.append(key)
-                stack.pop()
+    for key, others in before.items():
+        for other in others:
+            if other not in before:
+                raise Error(f"task {key!r} comes after {other!r}, which is no task")
+    sorter = graphlib.TopologicalSorter(before)
+    try:
+        sorter.prepare()
+    except graphlib.CycleError as error:
+        raise Error(f"a cycle of tasks: {', '.join(map(repr, error.args[1]))}") from None
+    keys, order, ready = list(before), [], []
+    place = {key: number for number, key in enumerate(keys)}
+    while sorter.is_active():
+        for key in sorter.get_ready():
+            heapq.heappush(ready, place[key])
+        order.append(keys[heapq.heappop(ready)])
+        sorter.done(order[-1])
     return order
+
+
+def _list(value):
+    return [] if value is None else [value] if isinstance(value, (str, int)) else list(value)
 
 
 def _of_tasks(tasks, edges, name, defaults):
     """`tasks`: members by name, with "after"; `edges`: bytes by pair of names."""
     self, numbers = Graph(name), {}
-    before = {key: list(task.get("after", ())) for key, task in tasks.items()}
-    readers = {}
+    sent = {key: {} for key in tasks}  # data that a task makes, by its bytes
+    received = {key: {} for key in tasks}  # bytes of what it gets, by the task that made them
     for (first, second), size in edges.items():
         if size:
-            readers.setdefault(second, []).append((first, size))
-    sources = {}
-    for (first, _), size in edges.items():
-        if size:
-            sources.setdefault(first, {}).setdefault(size, None)
+            sent[first][size] = None
+            received[second][first] = size
+    before = {key: _list(task.get("after")) for key, task in tasks.items()}
     for key in _ordered(before):
         task = {**defaults, "kernel": "task", "name": key, **tasks[key]}
-        through = {first for first, _ in readers.get(key, ())}
-        task["after"] = [numbers[other] for other in before[key] if other not in through]
-        task["r"] = _list(task.get("r")) + [sources[first][size]
-                                            for first, size in readers.get(key, ())]
-        for size in sources.get(key, {}):  # one piece for all successors that get as much
-            sources[key][size] = self.add_data(f"{key}:{size}", size, initial=False)
-        task["w"] = _list(task.get("w")) + list(sources.get(key, {}).values())
+        task["after"] = [numbers[other] for other in before[key] if other not in received[key]]
+        task["r"] = _list(task.get("r")) + [sent[first][size]
+                                            for first, size in received[key].items()]
+        for size in sent[key]:  # one piece for all successors that get as much
+            sent[key][size] = self.add_data(f"{key}:{size}", size, initial=False)
+        task["w"] = _list(task.get("w")) + list(sent[key].values())
         numbers[key] = self.add(**task)
     return self
-
-
-def _list(value):
-    return [] if value is None else [value] if isinstance(value, (str, int)) else list(value)
 
 
 MEMBERS = {"kernel", "seconds", "name", "where", "priority", "work", *MODES}
@@ -217,55 +194,40 @@ def _of_networkx(source, name, defaults):
     for first, second, members in source.edges(data=True):
         size = next((members[key] for key in ("bytes", "size", "weight") if key in members), 0)
         edges[first, second] = edges.get((first, second), 0) + int(size)
-    return _of_tasks(tasks, edges, name or source.name, defaults)
+    return _of_tasks(tasks, edges, name, defaults)
 
 
-def _dask_needs(value, keys, found):
+def _dask_needs(value, keys):
     """Keys of a Dask graph that a computation names, in its arguments at any depth."""
     if hasattr(value, "dependencies") and not callable(value.dependencies):  # Dask since 2024.12
-        found.update(value.dependencies)
-        return found
+        return list(value.dependencies)
     try:
         if value in keys:
-            found[value] = None
-            return found
+            return [value]
     except TypeError:  # not hashable, so no key
         pass
-    if isinstance(value, (tuple, list)):
-        for one in value:
-            _dask_needs(one, keys, found)
-    elif isinstance(value, dict):
-        for one in value.values():
-            _dask_needs(one, keys, found)
-    return found
-
-
-def _dask_kernel(value):
-    """The function's name, which tasks of one kind share."""
-    function = getattr(value, "func", None)
-    if function is None:
-        function = value[0] if isinstance(value, tuple) and value and callable(value[0]) else None
-    return getattr(function, "__name__", "data" if function is None else "task")
+    inner = value.values() if isinstance(value, dict) else value
+    return ([key for one in inner for key in _dask_needs(one, keys)]
+            if isinstance(value, (tuple, list, dict)) else [])
 
 
 def _of_dask(source, name, defaults):
     tasks = {}
     for key, value in source.items():
-        needs = dict.fromkeys(value.dependencies) if hasattr(value, "dependencies") else (
-            _dask_needs(value[1:] if isinstance(value, tuple) else value, source, {}))
-        kernel = _dask_kernel(value)
-        tasks[key] = {"kernel": kernel, "after": [one for one in needs if one != key]}
-        if kernel == "data":  # a constant, or another name of a result
-            tasks[key]["seconds"] = 0
+        computes = isinstance(value, tuple) and value and callable(value[0])
+        function = getattr(value, "func", value[0] if computes else None)
+        # without a function: a constant, or another name of a result
+        task = {"kernel": "data", "seconds": 0} if function is None else {
+            "kernel": getattr(function, "__name__", "task")}
+        needs = _dask_needs(value[1:] if computes else value, source)
+        tasks[key] = {**task, "after": [one for one in needs if one != key]}
     return _of_tasks(tasks, {}, name, defaults)
 
 
 def export(workload=None, *, program=None, out=None, **options):
     """`duet export`: the graph of a workload, a program or a file; written to `out`, else a Graph
     (of `format="json"`) or the text."""
-    with tempfile.TemporaryDirectory() as folder:
-        words = options_of(options) + ([] if out is None else [f"--out={os.fspath(out)}"])
-        text = call("export", *words, *workload_words(workload, folder, program))
+    text = call_on("export", workload, program, {**options, "out": out})
     if out is not None:
         return pathlib.Path(out)
     return Graph.of_json(json.loads(text)) if options.get("format") in (None, "json") else text

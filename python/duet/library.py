@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """libduet by ctypes: what simulations and runs in this process share."""
 
-import contextlib
 import ctypes
 import ctypes.util
+import functools
 import os
 import pathlib
 
-from duet.command import Error, command_path, option_text
+from duet.command import Error, command_path, first_file, option_text
 
 POINTER, INT, DOUBLE, SIZE = ctypes.c_void_p, ctypes.c_int, ctypes.c_double, ctypes.c_size_t
-TEXT, BOOL, U64 = ctypes.c_char_p, ctypes.c_bool, ctypes.c_uint64
+TEXT, BOOL, U64, UINT = ctypes.c_char_p, ctypes.c_bool, ctypes.c_uint64, ctypes.c_uint
 MESSAGE_BYTES = 512  # DUET_MESSAGE_MAX of duet/error.h
-
-_opened = {}
 
 
 def library_path():
@@ -22,11 +20,8 @@ def library_path():
         return os.environ["DUET_LIBRARY"]
     folder = pathlib.Path(command_path()).resolve().parent
     places = [folder, *sorted(folder.parent.glob("lib*")), *sorted(folder.parent.glob("lib/*-gnu"))]
-    for place in places:
-        for path in (place / "libduet.so", place / "libduet.so.0"):
-            if path.is_file():
-                return str(path)
-    found = ctypes.util.find_library("duet")
+    found = first_file(place / name for place in places for name in ("libduet.so", "libduet.so.0"))
+    found = found or ctypes.util.find_library("duet")
     if not found:
         raise Error("there is no libduet.so beside the command duet: put its path into the "
                     "variable DUET_LIBRARY")
@@ -36,31 +31,24 @@ def library_path():
 def module_path(name):
     """A shared object of duet's that is installed beside libduet, or in modules/ of a build."""
     library = pathlib.Path(library_path()).resolve()
-    for folder in ("duet", "modules"):
-        path = library.parent / folder / f"libduet-{name}.so"
-        if path.is_file():
-            return str(path)
-    raise Error(f"there is no libduet-{name}.so beside {library}: install duet again")
+    found = first_file(library.parent / folder / f"libduet-{name}.so"
+                       for folder in ("duet", "modules"))
+    if not found:
+        raise Error(f"there is no libduet-{name}.so beside {library}: install duet again")
+    return found
 
 
-def library():
-    """libduet, whose functions keep Python's lock; of those that wait see waiting()."""
-    if "library" not in _opened:
-        path = library_path()
-        try:
-            _opened["library"] = ctypes.PyDLL(path, mode=ctypes.RTLD_GLOBAL)
-            _opened["waiting"] = ctypes.CDLL(path)
-        except OSError as error:
-            raise Error(f"cannot open libduet: {error}") from None
-    return _opened["library"]
+@functools.lru_cache(maxsize=None)
+def library(waits=False):
+    """libduet. Its functions keep Python's lock; with `waits`, they release it, so that kernels in
+    Python can run."""
+    try:
+        return (ctypes.CDLL if waits else ctypes.PyDLL)(library_path(), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise Error(f"cannot open libduet: {error}") from None
 
 
-def waiting():
-    """libduet, whose functions release Python's lock, so that kernels in Python can run."""
-    library()
-    return _opened["waiting"]
-
-
+@functools.lru_cache(maxsize=None)
 def function(name, result, *arguments, of=None):
     """A function of libduet with its types."""
     found = getattr(of or library(), name)
@@ -68,55 +56,45 @@ def function(name, result, *arguments, of=None):
     return found
 
 
-@contextlib.contextmanager
-def environment(variables):
-    """Sets variables for a while; None removes one."""
-    before = {name: os.environ.get(name) for name in variables}
-
-    def put(values):
-        for name, value in values.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-    put(variables)
-    try:
-        yield
-    finally:
-        put(before)
+def structure(name, /, **fields):
+    """A class of ctypes for a struct of libduet, with types by field."""
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-def _check_settings(settings, message):
-    """Refuses settings that there are not, which variables of the environment would not do."""
-    config = (SIZE * 4)(ctypes.sizeof(SIZE) * 4)  # struct duet_config, as short as it may be
-    words = [b"python", *(f"--duet-{name.replace('_', '-')}={option_text(value)}".encode()
-                          for name, value in settings.items() if value not in (None, False))]
-    argv = (TEXT * (len(words) + 1))(*words, None)
-    count = INT(len(words))
-    status = function("duet_config_arguments", INT, POINTER, POINTER, POINTER, POINTER)(
-        config, ctypes.byref(count), argv, message)
-    if status:
-        raise Error(message.value.decode(errors="replace").replace("--duet-", ""), status)
+def cancel(runtime):
+    """Cancels the tasks that have not begun."""
+    function("duet_cancel", None, POINTER)(runtime)
 
 
 def open_runtime(**settings):
     """Opens a runtime with the settings of the environment, and those given: simulate="idgraf"."""
-    variables = {"DUET_" + name.upper(): None if value in (None, False) else option_text(value)
-                 for name, value in settings.items()}
+    given = {name: option_text(value) for name, value in settings.items()
+             if value not in (None, False)}
     runtime, message = POINTER(), ctypes.create_string_buffer(MESSAGE_BYTES)
-    _check_settings(settings, message)
-    with environment(variables):
-        status = function("duet_open", INT, POINTER, POINTER, POINTER)(
+    # duet_config_arguments refuses settings that there are not; variables would not be read
+    config = (SIZE * 4)(ctypes.sizeof(SIZE) * 4)  # struct duet_config, as short as it may be
+    words = [b"python", *(f"--duet-{name.replace('_', '-')}={text}".encode()
+                          for name, text in given.items()), None]
+    status = function("duet_config_arguments", INT, POINTER, POINTER, POINTER, POINTER)(
+        config, ctypes.byref(INT(len(words) - 1)), (TEXT * len(words))(*words), message)
+    variables = {"DUET_" + name.upper(): given.get(name) for name in settings}
+    before = {name: os.environ.pop(name) for name in variables if name in os.environ}
+    try:
+        os.environ.update({name: text for name, text in variables.items() if text is not None})
+        status = status or function("duet_open", INT, POINTER, POINTER, POINTER)(
             ctypes.byref(runtime), None, message)
-    if status:
-        raise Error(message.value.decode(errors="replace"), status)
+    finally:
+        for name in variables:
+            os.environ.pop(name, None)
+        os.environ.update(before)
+    check(status, message.value.replace(b"--duet-", b""))
     return runtime.value
 
 
-def check(runtime, status):
-    """Raises Error with the runtime's message for a negative status."""
+def check(status, message=None, runtime=None):
+    """Raises Error for a negative status, with the message given or the runtime's."""
     if status < 0:
-        text = function("duet_last_message", TEXT, POINTER)(runtime)
-        if not text:
-            text = function("duet_strerror", TEXT, INT)(status)
-        raise Error(text.decode(errors="replace"), status)
+        if message is None:
+            message = (function("duet_last_message", TEXT, POINTER)(runtime)
+                       or function("duet_strerror", TEXT, INT)(status))
+        raise Error(message.decode(errors="replace"), status)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in this process: a runtime of libduet, its data and its tasks."""
 
+import collections
+import contextlib
 import ctypes
+import functools
 import os
 import shutil
 import tempfile
@@ -9,57 +12,34 @@ import threading
 
 from duet import library, policy
 from duet.command import Error
+from duet.graph import kernel_name
 from duet.library import BOOL, DOUBLE, INT, MESSAGE_BYTES, POINTER, SIZE, TEXT, U64, check
 
-READ, WRITE, COMMUTE_MODE = 1, 2, 7  # enum duet_mode
+READ, WRITE = 1, 2  # enum duet_mode
 ETASK = -10  # DUET_ETASK
-KERNEL_BYTES = 31  # most bytes of a kernel's name
 
 
-class Buffer(ctypes.Structure):
-    """struct duet_buffer."""
-
-    _fields_ = [("data", POINTER), ("rows", SIZE), ("cols", SIZE), ("ld", SIZE),
-                ("element_bytes", SIZE), ("planes", SIZE), ("plane", SIZE)]
-
-
-class Call(ctypes.Structure):
-    """struct duet_call."""
-
-    _fields_ = [("runtime", POINTER), ("args", ctypes.POINTER(U64)),
-                ("buffers", ctypes.POINTER(Buffer)), ("buffer_count", SIZE), ("stream", POINTER),
-                ("status", POINTER), ("message", POINTER)]
-
-
+Buffer = library.structure("duet_buffer", data=POINTER, rows=SIZE, cols=SIZE, ld=SIZE,
+                           element_bytes=SIZE, planes=SIZE, plane=SIZE)
+Call = library.structure("duet_call", runtime=POINTER, args=ctypes.POINTER(U64),
+                         buffers=ctypes.POINTER(Buffer), buffer_count=SIZE, stream=POINTER,
+                         status=POINTER, message=POINTER)
 KERNEL = ctypes.CFUNCTYPE(INT, ctypes.POINTER(Call))
-
-
-class Implementation(ctypes.Structure):
-    """struct duet_implementation."""
-
-    _fields_ = [("arch", TEXT), ("run", KERNEL)]
-
-
-class Codelet(ctypes.Structure):
-    """struct duet_codelet_desc."""
-
-    _fields_ = [("name", TEXT), ("implementations", ctypes.POINTER(Implementation)),
-                ("count", SIZE), ("flops", POINTER), ("cost", POINTER), ("expand", POINTER),
-                ("waits", BOOL)]
-
-
-class AccessOf(ctypes.Structure):
-    """struct duet_access."""
-
-    _fields_ = [("handle", POINTER), ("mode", INT)]
-
-
-class TaskOf(ctypes.Structure):
-    """struct duet_task_desc."""
-
-    _fields_ = [("codelet", POINTER), ("accesses", ctypes.POINTER(AccessOf)),
-                ("access_count", SIZE), ("args", POINTER), ("args_bytes", SIZE),
-                ("priority", INT), ("where", U64), ("complexity", DOUBLE), ("extra", POINTER)]
+Implementation = library.structure("duet_implementation", arch=TEXT, run=KERNEL)
+Codelet = library.structure("duet_codelet_desc", name=TEXT,
+                            implementations=ctypes.POINTER(Implementation), count=SIZE,
+                            flops=POINTER, cost=POINTER, expand=POINTER, waits=BOOL)
+AccessOf = library.structure("duet_access", handle=POINTER, mode=INT)
+TaskOf = library.structure("duet_task_desc", codelet=POINTER, accesses=ctypes.POINTER(AccessOf),
+                           access_count=SIZE, args=POINTER, args_bytes=SIZE, priority=INT,
+                           where=U64, complexity=DOUBLE, extra=POINTER)
+ARGUMENTS = {  # of functions of libduet, behind the runtime
+    "duet_acquire": (POINTER, INT),
+    "duet_register_codelet": (POINTER, POINTER),
+    "duet_register_matrix": (POINTER, SIZE, SIZE, SIZE, SIZE, POINTER),
+    "duet_submit": (POINTER,),
+    "duet_unregister": (POINTER,),
+}
 
 
 class Data:
@@ -73,22 +53,19 @@ class Data:
         self.bytes, self.format, self.shape = view.itemsize, view.format, view.shape
         strides = view.strides
         self.transposed = len(self.shape) == 2 and strides[0] == self.bytes != strides[1]
-        if len(self.shape) == 2 and (view.f_contiguous or not view.c_contiguous):
+        if len(self.shape) == 2:
             inner, outer = (0, 1) if self.transposed else (1, 0)
-            if strides[inner] != self.bytes or strides[outer] % self.bytes or strides[outer] <= 0:
-                raise Error("an array of two dimensions needs elements that are contiguous in one "
-                            "of them: give a copy")
+            fits = (strides[inner] == self.bytes and strides[outer] % self.bytes == 0
+                    and strides[outer] > 0)
             self.rows, self.cols = self.shape[inner], self.shape[outer]
             self.ld = max(strides[outer] // self.bytes, self.rows)
-        elif not view.c_contiguous:
-            raise Error("an array of one, or of more than two dimensions, has to be contiguous: "
-                        "give a copy")
-        elif len(self.shape) == 2:
-            self.cols, self.rows = self.shape
-            self.ld = self.rows
         else:
-            self.rows, self.cols = view.nbytes // self.bytes, 1
-            self.ld = self.rows
+            fits = view.c_contiguous
+            self.rows = self.ld = view.nbytes // self.bytes
+            self.cols = 1
+        if not fits:
+            raise Error("an array has to be contiguous, one of two dimensions in one of them: give "
+                        "a copy")
         self.numpy = hasattr(array, "__array_interface__")
         self.address = (array.__array_interface__["data"][0] if self.numpy
                         else ctypes.addressof(ctypes.c_char.from_buffer(array)))
@@ -109,31 +86,11 @@ class Data:
         return array
 
 
-class Access:
-    """An access of a task to data, in a mode of duet/handles.h."""
-
-    def __init__(self, data, mode):
-        self.data, self.mode = data, mode
-
-
-def R(data):
-    """The task reads the data."""
-    return Access(data, READ)
-
-
-def W(data):
-    """The task writes the data, whose old contents it does not need."""
-    return Access(data, WRITE)
-
-
-def RW(data):
-    """The task reads and writes the data."""
-    return Access(data, READ | WRITE)
-
-
-def COMMUTE(data):
-    """As RW, but tasks with this mode may run in any order, one at a time."""
-    return Access(data, COMMUTE_MODE)
+Access = collections.namedtuple("Access", "data mode")  # of a task, in a mode of duet/handles.h
+R = functools.partial(Access, mode=1)  # the task reads the data
+W = functools.partial(Access, mode=2)  # writes it, and does not need its old contents
+RW = functools.partial(Access, mode=3)
+COMMUTE = functools.partial(Access, mode=7)  # as RW, in any order, one task at a time
 
 
 class Runtime:
@@ -171,22 +128,22 @@ class Runtime:
 
     def __exit__(self, kind, value, traceback):
         if kind is not None and self._pointer:
-            library.function("duet_cancel", None, POINTER)(self._pointer)
+            library.cancel(self._pointer)
             self._error = self._error or value
-            try:
-                self.close()
-            except Error:
-                pass  # what has been raised in the block is why
-        else:
+        # what has been raised in the block is why
+        with contextlib.suppress(*[] if kind is None else [Error]):
             self.close()
 
-    def _call(self, name, *values, types=()):
+    def _call(self, name, *values):
         """Calls a function that may wait: kernels in Python run meanwhile. In simulations none do,
         and policies are called sooner with the lock."""
-        of = library.library() if self._policy else library.waiting()
-        return library.function(name, INT, POINTER, *types, of=of)(self._pointer, *values)
+        return library.function(name, INT, POINTER, *ARGUMENTS.get(name, ()),
+                                of=library.library(waits=not self._policy))(self._pointer, *values)
 
-    def _interruptible(self, name, *values, types=()):
+    def _checked(self, name, *values):
+        check(self._call(name, *values), runtime=self._pointer)
+
+    def _wait(self, name, *values):
         """Calls a function on another thread: Python handles signals on this one. What a handler
         raises, as for Ctrl-C, cancels the tasks that have not begun."""
         result = []
@@ -194,21 +151,26 @@ class Runtime:
         def call():
             with self._lock:
                 if self._pointer:
-                    result.append(self._call(name, *values, types=types))
+                    result.append(self._call(name, *values))
         if self._simulated:  # which is for one thread
-            return self._call(name, *values, types=types)
-        thread = threading.Thread(target=call, daemon=True)
-        try:
-            thread.start()
-            while thread.is_alive():  # a signal that comes just before a wait does not end it
-                thread.join(0.1)
-        except BaseException:
-            library.function("duet_cancel", None, POINTER)(self._pointer)
-            raise
-        return result[0]
+            call()
+        else:
+            thread = threading.Thread(target=call, daemon=True)
+            try:
+                thread.start()
+                while thread.is_alive():  # a signal that comes just before a wait does not end it
+                    thread.join(0.1)
+            except BaseException:
+                library.cancel(self._pointer)
+                raise
+        self._raise()
+        check(result[0], runtime=self._pointer)
 
     def _raise(self):
-        """Raises what a method of a policy, or a task, has raised."""
+        """Raises what a task, or a method of a policy, has raised."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise Error(f"a task has raised {type(error).__name__}: {error}") from error
         error = self._policy and self._policy.error
         if error:
             raise Error(f"policy {policy.name_of(self._policy.policy)}: "
@@ -220,19 +182,15 @@ class Runtime:
         next task that does."""
         data = Data(array)
         handle = POINTER()
-        status = self._call("duet_register_matrix", data.address, data.rows, data.cols, data.ld,
-                            data.bytes, ctypes.byref(handle),
-                            types=(POINTER, SIZE, SIZE, SIZE, SIZE, POINTER))
-        check(self._pointer, status)
+        self._checked("duet_register_matrix", data.address, data.rows, data.cols, data.ld,
+                      data.bytes, ctypes.byref(handle))
         self._data[data] = handle.value
         return data
 
     def fetch(self, data):
         """Waits for the tasks that write the data, and returns its array with what they left."""
-        status = self._interruptible("duet_acquire", self._data[data], READ, types=(POINTER, INT))
-        self._raise_task()
-        check(self._pointer, status)
-        library.function("duet_release", None, POINTER, POINTER, of=library.waiting())(
+        self._wait("duet_acquire", self._data[data], READ)
+        library.function("duet_release", None, POINTER, POINTER, of=library.library(waits=True))(
             self._pointer, self._data[data])
         return data.array
 
@@ -251,16 +209,14 @@ class Runtime:
         self._tasks[number.value] = function, arguments
         desc = TaskOf(self._codelet(name or getattr(function, "__name__", "task")), listed,
                       len(accesses), ctypes.addressof(number), 8, priority, 0, 0, None)
-        status = self._call("duet_submit", ctypes.byref(desc), types=(POINTER,))
-        check(self._pointer, status)
+        self._checked("duet_submit", ctypes.byref(desc))
 
     def _codelet(self, name):
-        name = name.encode()[:KERNEL_BYTES].decode(errors="ignore").encode()
+        name = kernel_name(name).encode()
         if name not in self._codelets:
             run = (Implementation * 1)((b"cpu", self._kernel))
             desc, out = Codelet(name, run, 1), POINTER()
-            check(self._pointer, self._call("duet_register_codelet", ctypes.byref(desc),
-                                            ctypes.byref(out), types=(POINTER, POINTER)))
+            self._checked("duet_register_codelet", ctypes.byref(desc), ctypes.byref(out))
             self._codelets[name] = out.value
         return self._codelets[name]
 
@@ -270,8 +226,7 @@ class Runtime:
         try:
             function, arguments = self._tasks[call.args[0]]
             buffers = iter(call.buffers[:call.buffer_count])
-            # ctypes has no public name for the class of its functions
-            foreign = hasattr(function, "argtypes")
+            foreign = hasattr(function, "argtypes")  # of ctypes, whose class has no public name
             values = []
             for one in arguments:
                 if isinstance(one, Access):
@@ -285,15 +240,10 @@ class Runtime:
             if self._error is None:
                 self._error = error
             text = f"{type(error).__name__}: {error}".encode(errors="replace")
+            text = text[:MESSAGE_BYTES - 1] + b"\0"
             if call.message:
-                ctypes.memmove(call.message, text[:MESSAGE_BYTES - 1] + b"\0",
-                               min(len(text), MESSAGE_BYTES - 1) + 1)
+                ctypes.memmove(call.message, text, len(text))
             return ETASK
-
-    def _raise_task(self):
-        error, self._error = self._error, None
-        if error is not None:
-            raise Error(f"a task has raised {type(error).__name__}: {error}") from error
 
     def submit_graph(self, path):
         """Submits the tasks of a graph's file in duet's own format, which compute nothing."""
@@ -305,15 +255,11 @@ class Runtime:
         free = library.function("duet__python_free", None, POINTER, of=module)
         self._graphs.append(lambda: free(graph))
         self._raise()
-        if status:
-            raise Error(message.value.decode(errors="replace"), status)
+        check(status, message.value)
 
     def wait(self):
         """Waits for all tasks. Raises what one of them has raised."""
-        status = self._interruptible("duet_wait")
-        self._raise()
-        self._raise_task()
-        check(self._pointer, status)
+        self._wait("duet_wait")
         self._tasks.clear()
 
     def close(self):
@@ -324,7 +270,7 @@ class Runtime:
         try:
             self.wait()
             for handle in self._data.values():
-                check(self._pointer, self._call("duet_unregister", handle, types=(POINTER,)))
+                self._checked("duet_unregister", handle)
         finally:
             with self._lock:  # a call that a signal has left may still be on its thread
                 self._call("duet_close")
