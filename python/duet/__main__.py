@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python3 -m duet GRAPH.json`: a program that submits a task graph, for `duet ... -- PROGRAM`.
-
-The environment says how it is run, as for all programs that use libduet, and which policy, which
-may be one in Python.
-"""
+"""`python3 -m duet GRAPH.json`: a program that submits a task graph, for `duet ... -- PROGRAM`."""
 
 import sys
 

@@ -106,11 +106,11 @@ def call_on(name, workload, program, options, **how):
 
 
 def call_runs(name, workload, program, options, environment=None):
-    """What `duet simulate`, `run` or `study` prints, and its rows unless that is JSON."""
+    """What `duet simulate`, `run` or `study` prints, and its rows in order unless that is JSON."""
     is_csv = not options.get("json")
     text = call_on(name, workload, program, {"quiet": True, "csv": is_csv, **options},
                    accept=(0, 1), environment=environment)
-    return text, rows_of(text) if is_csv else []
+    return text, in_order(rows_of(text) if is_csv else [], options.get("policy"))
 
 
 def call_json(name, workload, program, options, accept=(0,)):
@@ -259,7 +259,7 @@ def rows_of(text):
             for row in csv.DictReader(io.StringIO(text))]
 
 
-def in_order(rows, policy=None):
+def in_order(rows, policy):
     """Sorts rows, which come as their simulations end; policies as they were given."""
     order = policy.split(",") if isinstance(policy, str) else policy or ()
     place = {name: number for number, name in enumerate(map(str, order))}
@@ -278,8 +278,7 @@ def _runs(name, workload, program, options):
     if policy.objects(options):
         with tempfile.TemporaryDirectory() as folder:
             return list(policy.run_each(name, workload, options, folder))
-    text, rows = call_runs(name, workload, program, options)
-    return [(text, in_order(rows, options.get("policy")))]
+    return [call_runs(name, workload, program, options)]
 
 
 def simulate(workload=None, *, program=None, **options):
@@ -289,10 +288,9 @@ def simulate(workload=None, *, program=None, **options):
     def again(row, further):
         stated = {}
         if row is not None:
+            row = {**row, "policy": policy.objects(options).get(row["policy"], row["policy"])}
             stated = {name: row[name] for name in RESTATED if name in options}
             stated.update(reps=1, seed=row["seed"])
-        if "policy" in stated:
-            stated["policy"] = policy.objects(options).get(row["policy"], row["policy"])
         return _runs("simulate", workload, program, {**options, **stated, **further})
     return Table([row for _, rows in again(None, {}) for row in rows],
                  lambda row, further: again(row, further)[0][0])
@@ -300,8 +298,7 @@ def simulate(workload=None, *, program=None, **options):
 
 def run(workload=None, *, program=None, **options):
     """`duet run`: runs on this machine, or on GPUs that it emulates. A Table."""
-    _, rows = call_runs("run", workload, program, options)
-    return Table(in_order(rows, options.get("policy")))
+    return Table(call_runs("run", workload, program, options)[1])
 
 
 def study(workload=None, *, program=None, out=None, **options):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task graphs: from dicts, networkx and Dask, from and to files (docs/formats.md)."""
 
-import collections.abc
 import graphlib
 import heapq
 import json
 import pathlib
+from collections.abc import Mapping
 
 from duet.command import Error, call_on
-
-MODES = ("r", "w", "rw", "commute", "reduce", "scratch")
 
 
 def kernel_name(name):
@@ -62,37 +60,30 @@ class Graph:
         return len(self.data) - 1
 
     def add(self, kernel, seconds=None, *, after=(), name=None, where=None, priority=0, work=0,
-            **accesses):
-        """Adds a task, and returns its number.
-
-        `seconds`: a number, or a dict by architecture or backend ("cpu", "cuda", "c2050").
-        `after`: numbers of tasks that have to end before. `r=`, `w=`, `rw=`, `commute=`,
-        `reduce=`, `scratch=`: lists of numbers or names of data that it accesses in this mode.
-        """
-        task = {"kernel": self._kernel(kernel)}
-        pairs = []
-        for mode, names in accesses.items():
-            if mode not in MODES:
-                raise TypeError(f"add() has no argument '{mode}'; modes of accesses are "
-                                f"{', '.join(MODES)}")
-            pairs += [[self._number(one, mode), mode] for one in _list(names)]
+            r=(), w=(), rw=(), commute=(), reduce=(), scratch=()):
+        """Adds a task, and returns its number. `seconds`: a number, or a dict by architecture or
+        backend ("cpu", "cuda", "c2050"). `after`: numbers of tasks that have to end before. `r`,
+        `w`, `rw` and so on: numbers or names of data that it accesses in this mode."""
+        kernel = kernel_name(kernel)
+        if kernel not in self.kernels:
+            self.kernels.append(kernel)
+        task = {"kernel": self.kernels.index(kernel)}
+        modes = {"r": r, "w": w, "rw": rw, "commute": commute, "reduce": reduce, "scratch": scratch}
+        pairs = [[self._number(one, mode), mode] for mode, names in modes.items()
+                 for one in _list(names)]
         if pairs:
             task["accesses"] = pairs
         if after:
             task["after"] = sorted(set(after))
         if seconds is not None:
-            task["seconds"] = self._columns(seconds)
+            by_arch = seconds if isinstance(seconds, Mapping) else {"reference": seconds}
+            self.architectures += [arch for arch in by_arch if arch not in self.architectures]
+            task["seconds"] = dict(by_arch)
         optional = {"name": None if name is None else str(name), "where": where,
                     "priority": priority, "work": work}
         task.update({key: value for key, value in optional.items() if value})
         self.tasks.append(task)
         return len(self.tasks) - 1
-
-    def _kernel(self, name):
-        name = kernel_name(name)
-        if name not in self.kernels:
-            self.kernels.append(name)
-        return self.kernels.index(name)
 
     def _number(self, data, mode):
         if isinstance(data, int):
@@ -102,34 +93,21 @@ class Graph:
         known = self._named.get(data)
         return self.add_data(data, initial=mode != "w") if known is None else known
 
-    def _columns(self, seconds):
-        if not isinstance(seconds, collections.abc.Mapping):
-            seconds = {"reference": seconds}
-        for arch in seconds:
-            if arch not in self.architectures:
-                self.architectures.append(arch)
-        return dict(seconds)
-
 
 def graph(source, name="graph", **defaults):
-    """A Graph of a networkx.DiGraph, a dict, or a Dask graph or collection.
-
-    A dict has tasks by name: {"a": {"seconds": 1}, "b": {"seconds": {"cpu": 2, "cuda": 0.1},
-    "after": ["a"]}}. Other members are those of Graph.add. Nodes of networkx have the same
-    attributes, without `after`; an edge's `bytes` (or `size`, `weight`) are those of data between
-    its tasks. Dask's graphs say no times: `defaults` are for tasks that lack a member, as in
-    duet.graph(x, seconds=0.01).
-    """
+    """A Graph of a networkx.DiGraph, of a dict, whose tasks by name are dicts of the arguments of
+    Graph.add, or of a Dask graph or collection. `defaults` are for tasks that lack a member, as in
+    duet.graph(x, seconds=0.01)."""
     if hasattr(source, "__dask_graph__"):  # first: some of Dask's have whatever one asks for
         return _of_dask(dict(source.__dask_graph__()), name, defaults)
     if hasattr(source, "nodes") and hasattr(source, "edges"):
         return _of_networkx(source, name, defaults)
-    if not isinstance(source, collections.abc.Mapping):
+    if not isinstance(source, Mapping):
         raise TypeError(f"an object of type {type(source).__name__} is no task graph: give a dict, "
                         "a networkx.DiGraph or a Dask graph")
     if source.get("format") == "duet-graph":
         return Graph.of_json(source)
-    if not all(isinstance(task, collections.abc.Mapping) for task in source.values()):
+    if not all(isinstance(task, Mapping) for task in source.values()):
         return _of_dask(source, name, defaults)
     return _of_tasks({key: dict(task) for key, task in source.items()}, {}, name, defaults)
 
@@ -181,7 +159,8 @@ def _of_tasks(tasks, edges, name, defaults):
     return self
 
 
-MEMBERS = {"kernel", "seconds", "name", "where", "priority", "work", *MODES}
+MEMBERS = {"kernel", "seconds", "name", "where", "priority", "work", "r", "w", "rw", "commute",
+           "reduce", "scratch"}  # of tasks that attributes of networkx' nodes may be
 
 
 def _of_networkx(source, name, defaults):

@@ -3,7 +3,6 @@
 
 import ctypes
 import functools
-import importlib
 import inspect
 import itertools
 import os
@@ -12,7 +11,6 @@ import pickle
 import re
 import runpy
 import shutil
-import struct
 import sys
 import tempfile
 
@@ -52,12 +50,8 @@ QUESTIONS = {  # functions of duet/policy.h whose first argument is the view, wi
 
 
 class View:
-    """Access to the scheduler, valid during a call: questions and lists of duet/policy.h.
-
-    `workers` and `archs` are numbers; the other functions of duet/policy.h that begin with
-    duet_view_, duet_push_, duet_pop_ and duet_steal_ are methods (that of duet_view_list is `list`,
-    that of duet_push_head is `push_head`).
-    """
+    """Access to the scheduler, valid during a call, by functions of duet/policy.h: `list` is
+    duet_view_list, `push_head` is duet_push_head. `workers` and `archs` are numbers."""
 
     def __init__(self, pointer):
         self.workers = library.function("duet_view_workers", UINT, POINTER)(pointer)
@@ -212,7 +206,7 @@ def policy_object(policy, path):
     dumps = pickle.dumps
     if type(policy).__module__ == "__main__" and (main is None or not os.path.isfile(main)):
         try:
-            dumps = importlib.import_module("cloudpickle").dumps
+            from cloudpickle import dumps
         except ImportError:
             raise Error(f"policy {name_of(policy)} is of an interactive session, where other "
                         "processes cannot find it: write it to a file, or install cloudpickle"
@@ -222,19 +216,18 @@ def policy_object(policy, path):
                          "source": source})  # so that studies see that it has changed
     shutil.copyfile(library.module_path("python-policy"), path)
     with open(path, "ab") as file:
-        file.write(held + struct.pack("<Q", len(held)) + MARK)
+        file.write(held + len(held).to_bytes(8, "little") + MARK)
     return path
 
 
 def installed(path):
     """The Installed policy of a shared object, or None: it holds none in Python."""
-    if not path or not os.path.isfile(path):
-        return None
-    content = pathlib.Path(path).read_bytes()
+    content = pathlib.Path(path).read_bytes() if path and os.path.isfile(path) else b""
     if not content.endswith(MARK):
         return None
-    (size,) = struct.unpack_from("<Q", content, len(content) - len(MARK) - 8)
-    held = pickle.loads(content[-len(MARK) - 8 - size:-len(MARK) - 8])
+    end = len(content) - len(MARK) - 8
+    size = int.from_bytes(content[end:end + 8], "little")
+    held = pickle.loads(content[end - size:end])
     sys.path += [folder for folder in held["path"] if folder not in sys.path]
     if held["module"] == "__main__" and held["main"] and os.path.isfile(held["main"]):
         _load_main(held["main"])
@@ -252,8 +245,7 @@ def _load_main(path):
         {name: value for name, value in names.items() if not name.startswith("__")})
 
 
-PROBLEM = ("n", "tile", "precision", "param")  # options that the graph has answered, which a
-# process of Python submits in simulations with policies in Python
+PROBLEM = ("n", "tile", "precision", "param")  # options that a task graph has answered
 
 
 def objects(options):

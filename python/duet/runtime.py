@@ -99,7 +99,8 @@ class Runtime:
 
     def __init__(self, **settings):
         self._pointer = None
-        self._graphs, self._data, self._codelets, self._tasks = [], {}, {}, {}
+        self._data, self._codelets, self._tasks = {}, {}, {}
+        self._graphs = contextlib.ExitStack()  # frees them
         self._error = None  # what a task has raised
         self._count = 0
         self._kernel = KERNEL(self._run)
@@ -168,13 +169,11 @@ class Runtime:
 
     def _raise(self):
         """Raises what a task, or a method of a policy, has raised."""
-        error, self._error = self._error, None
+        error, self._error, what = self._error, None, "a task has raised"
+        if error is None and self._policy:
+            error, what = self._policy.error, f"policy {policy.name_of(self._policy.policy)}:"
         if error is not None:
-            raise Error(f"a task has raised {type(error).__name__}: {error}") from error
-        error = self._policy and self._policy.error
-        if error:
-            raise Error(f"policy {policy.name_of(self._policy.policy)}: "
-                        f"{type(error).__name__}: {error}") from error
+            raise Error(f"{what} {type(error).__name__}: {error}") from error
 
     def array(self, array):
         """Makes an array (of NumPy, or what has a writable buffer) data of tasks. It may be touched
@@ -253,7 +252,7 @@ class Runtime:
                                   of=module)(self._pointer, os.fsencode(path),
                                              ctypes.byref(graph), message)
         free = library.function("duet__python_free", None, POINTER, of=module)
-        self._graphs.append(lambda: free(graph))
+        self._graphs.callback(free, graph)
         self._raise()
         check(status, message.value)
 
@@ -276,5 +275,4 @@ class Runtime:
                 self._call("duet_close")
                 self._pointer = None
             self._data.clear()
-            for free in self._graphs:
-                free()
+            self._graphs.close()
