@@ -13,7 +13,7 @@ packages="
     ocl-icd-opencl-dev opencl-headers libclblast-dev pocl-opencl-icd
     libomp-dev clang
     node-d3-axis node-d3-scale node-d3-selection
-    clang-format clang-tidy universal-ctags python3 chromium chromium-driver nodejs
+    clang-format clang-tidy universal-ctags python3 python3-numpy chromium chromium-driver nodejs
 "
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
