@@ -3,6 +3,7 @@
  * Configuration from the environment and from --duet-* arguments, by the table of settings. The
  * only place of the library that reads the environment.
  */
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,9 +77,13 @@ static const struct duet__option *like(const char *name)
     return found;
 }
 
-/* Says of variables that begin as those of settings do that they set nothing: they are misspelt. */
+/* Says once in a process which variables set nothing though they begin as those of settings do:
+   they are misspelt. */
 static void tell_unknown(void)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&told))
+        return;
     g_auto(GStrv) names = g_listenv();
     for (char **name = names; *name; name++) {
         g_autofree char *text = g_ascii_strdown(*name, -1);

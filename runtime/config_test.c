@@ -298,7 +298,8 @@ static void subprocess_misspelt(void)
     g_setenv("DUET_HOME", "/opt/duet", TRUE);
     g_setenv("DUET_COMMAND", "build/duet", TRUE);
     g_setenv("DUET_SIMGRID", "ON", TRUE);
-    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    for (int i = 0; i < 2; i++) /* the second runtime of a program says it no more */
+        g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
 }
 
 static void test_misspelt_environment(void)
