@@ -31,14 +31,14 @@ static gint by_date(gconstpointer a, gconstpointer b)
     return (int)right->begins - (int)left->begins;
 }
 
-/* Returns the beginnings and ends of executions on CPU workers, in order. */
+/* Returns the beginnings and ends of executions on workers that need a core, in order. */
 static GArray *find_edges(const struct duet_machine *machine,
                           const struct duet_event *const *events, size_t count)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
     for (size_t i = 0; i < count; i++) {
         const struct edge both[] = {{events[i]->start_s, i, true}, {events[i]->end_s, i, false}};
-        if (machine->workers[events[i]->worker].node == DUET_HOST &&
+        if (duet__needs_core(machine, (unsigned)events[i]->worker) &&
             events[i]->end_s > events[i]->start_s)
             g_array_append_vals(edges, both, 2);
     }
@@ -50,15 +50,18 @@ static GArray *find_edges(const struct duet_machine *machine,
  * Computes others and workers of `count` executions of one run; `events` are their
  * records in the same order. The time that all workers of a socket have computed up to a date is a
  * function, walked along once. Its growth during an execution, less the execution, is what the
- * others did.
+ * others did. The time that a kernel has waited for cores up to a date is another such function:
+ * its growth during an execution is no part of the kernel's seconds.
  */
 static void find_neighbours(const struct duet_machine *machine,
                             const struct duet_event *const *events,
                             struct duet__execution *executions, size_t count)
 {
     g_autoptr(GArray) edges = find_edges(machine, events, count);
+    g_autofree double *waited_before_s = g_new(double, count + 1);
     struct socket *sockets;
-    unsigned socket_count = 0;
+    unsigned socket_count = 0, running = 0;
+    double waited_s = 0, at_s = 0;
     for (unsigned w = 0; w < machine->worker_count; w++)
         socket_count = MAX(socket_count, machine->workers[w].socket + 1);
     sockets = g_new0(struct socket, socket_count + 1);
@@ -69,6 +72,16 @@ static void find_neighbours(const struct duet_machine *machine,
         const struct duet_event *event = events[edge->of];
         struct duet__execution *e = &executions[edge->of];
         struct socket *socket = &sockets[machine->workers[event->worker].socket];
+        waited_s += (edge->at_s - at_s) * (1 - duet__core_share(machine, running));
+        at_s = edge->at_s;
+        if (edge->begins)
+            waited_before_s[edge->of] = waited_s;
+        else
+            e->seconds *=
+                1 - (waited_s - waited_before_s[edge->of]) / (event->end_s - event->start_s);
+        running = edge->begins ? running + 1 : running - 1;
+        if (machine->workers[event->worker].node != DUET_HOST)
+            continue;
         if (socket->running)
             socket->computed_s += (edge->at_s - socket->at_s) * socket->running;
         socket->at_s = edge->at_s;

@@ -68,6 +68,36 @@ static void test_others(void)
     duet__executions_fini(&executions);
 }
 
+/* A kernel's seconds are those in which it had a core: on two cores, three kernels have two thirds
+ * of one each. Kernels of devices need a core where these are emulated. */
+static void test_cores(void)
+{
+    static const struct {
+        unsigned cores;
+        const char *arch;
+        double seconds[4];
+    } cases[] = {
+        {0, "emulated", {4, 2, 2, 2}},
+        {3, "emulated", {4, 2, 2, 2}},
+        {2, "device", {4, 2, 2, 2}},
+        {1, "device", {3, 2, 1, 2}},
+        {2, "emulated", {11. / 3, 5. / 3, 5. / 3, 2}},
+        {1, "emulated", {7. / 3, 5. / 6, 5. / 6, 2}},
+    };
+    struct duet_event events[] = {task(1, 0, 0, 4), task(2, DEVICE, 1, 3), task(3, 1, 2, 4),
+                                  task(4, 2, 8, 10)};
+    for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
+        OWNED(duet_machine_fini) struct duet_machine machine;
+        OWNED(duet__executions_fini) struct duet__executions executions;
+        machine_init(&machine);
+        machine.cores = cases[c].cores;
+        g_strlcpy(machine.archs[1].name, cases[c].arch, DUET_NAME_MAX);
+        g_assert_cmpint(gather(&machine, events, 4, NULL, 0, 0, &executions), ==, 0);
+        for (size_t i = 0; i < 4; i++)
+            g_assert_cmpfloat(fabs(executions.list[i].seconds - cases[c].seconds[i]), <, 1e-12);
+    }
+}
+
 /* Groups are sorted by names and work; failed tasks, copies and unknown workers are no samples. */
 static void test_groups(void)
 {
@@ -162,4 +192,4 @@ static void test_operands(void)
     duet__rows_fini(&rows);
 }
 
-TEST_MAIN(test_others, test_groups, test_overhead, test_operands)
+TEST_MAIN(test_others, test_cores, test_groups, test_overhead, test_operands)

@@ -318,7 +318,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet__plat
         .host_memory_bytes = c->request->paced ? 0 : c->info.survey.memory_bytes,
         .costs = machine->costs,
         .sharing = c->model.sharing,
-        .cores = c->request->paced ? machine->cores : duet__usable_cores(),
+        .cores = machine->cores,
         .first_waits = c->cpus > 0,
         .probe_s = c->probe_s,
     };

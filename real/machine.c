@@ -190,6 +190,7 @@ static int count_cpus(struct parts *parts, struct duet_message *message)
     unsigned cores = duet__places_cores(parts->places);
     if (parts->part && parts->part->cores < cores)
         cores = parts->part->cores ? parts->part->cores : 1;
+    parts->cores = cores;
     parts->cpus = cores > parts->device_count ? cores - parts->device_count : 1;
     if (parts->config->cpus >= 0)
         parts->cpus = (unsigned)parts->config->cpus;
@@ -318,6 +319,7 @@ static int fill_machine(const struct parts *parts, struct duet_machine *machine,
 {
     if (gethostname(machine->name, sizeof machine->name - 1) || !*machine->name)
         (void)snprintf(machine->name, sizeof machine->name, "this machine");
+    machine->cores = parts->cores;
     fill_archs(parts, machine);
     fill_workers(parts, machine);
     int error = fill_sockets(parts, machine);

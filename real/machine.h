@@ -27,7 +27,8 @@ struct parts {
     const struct duet__part *part; /* NULL: all of this machine */
     bool told;                     /* a remark has said why GPUs are left out */
     struct places *places;
-    unsigned cpus; /* CPU workers */
+    unsigned cores; /* usable ones, of this part */
+    unsigned cpus;  /* CPU workers */
     struct found *devices;
     struct link_end *ends;        /* by device */
     struct backend_link *between; /* [source * device_count + destination] */

@@ -58,20 +58,12 @@ static bool times_vary(const struct sim *sim)
     return false;
 }
 
-/* Emulated devices are known by their architecture: their backend is that of the GPUs they stand
- * for. */
-static bool needs_core(const struct sim *sim, unsigned worker)
-{
-    const struct duet_worker *of = &sim->machine.workers[worker];
-    return of->node == DUET_HOST || !strcmp(sim->machine.archs[of->arch].name, "emulated");
-}
-
 /* True if there are fewer cores than workers that may need one at the same time. */
 static bool few_cores(const struct sim *sim)
 {
     unsigned wanted = 0;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
-        wanted += needs_core(sim, w);
+        wanted += duet__needs_core(&sim->machine, w);
     return (sim->options.effects & DUET__EFFECT_CORES) && sim->machine.cores &&
            wanted > sim->machine.cores;
 }
@@ -106,8 +98,8 @@ int duet__cores_init(struct sim *sim)
     if (!cores->running || !cores->kernels || !make_operand_room(cores, FEW))
         return DUET_ENOMEM;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
-        sim->workers[w].shares =
-            sim->machine.workers[w].node == DUET_HOST || (few && needs_core(sim, w));
+        sim->workers[w].shares = sim->machine.workers[w].node == DUET_HOST ||
+                                 (few && duet__needs_core(&sim->machine, w));
     if (!sharing->shared_bytes || !(sim->options.effects & DUET__EFFECT_CACHES))
         return DUET_OK;
     return duet__caches_new(&cores->caches, &sim->machine);

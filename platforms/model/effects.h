@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <duet/error.h>
 #include <duet/machine.h>
@@ -110,6 +111,22 @@ struct duet__running {
     double rate; /* result: seconds of the execution alone that pass in a second; in (0, 1] if
                     busy_ratio >= 1 */
 };
+
+/* True if kernels of a worker need a core: those of CPUs, and of emulated devices that compute.
+ * Emulated devices are known by their architecture: their backend is that of the GPUs they stand
+ * for. */
+static inline bool duet__needs_core(const struct duet_machine *machine, unsigned worker)
+{
+    const struct duet_worker *of = &machine->workers[worker];
+    return of->node == DUET_HOST || !strcmp(machine->archs[of->arch].name, "emulated");
+}
+
+/* Returns the share of a core that each of `running` kernels has that need one. */
+static inline double duet__core_share(const struct duet_machine *machine, size_t running)
+{
+    return machine->cores && running > machine->cores ? (double)machine->cores / (double)running
+                                                      : 1;
+}
 
 /*
  * Sets the rates of all `count` executions on the machine's cores.

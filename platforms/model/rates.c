@@ -91,9 +91,7 @@ static void rate_socket(const struct duet_machine *machine, struct duet__running
 void duet__rates(const struct duet_machine *machine, struct duet__running *running, size_t count,
                  unsigned effects)
 {
-    double slow = 1;
-    if ((effects & DUET__EFFECT_CORES) && machine->cores && count > machine->cores)
-        slow = (double)machine->cores / (double)count;
+    double slow = effects & DUET__EFFECT_CORES ? duet__core_share(machine, count) : 1;
     for (size_t i = 0; i < count; i++)
         running[i].rate = 0; /* not known yet */
     for (size_t i = 0; i < count; i++)
