@@ -39,8 +39,9 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
     duet__put_field(stream, "compiled", AT, "by %s, %s%s%s%s", DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
                     DUET_BUILD_LTO ? ", optimised when linked" : "",
                     *DUET_BUILD_SANITIZERS ? ", under sanitizers: " : "", DUET_BUILD_SANITIZERS);
-    duet__put_field(stream, "simulation", AT, "%s%s",
-                    *DUET_BUILD_SIMGRID ? "SimGrid " : "none in this build", DUET_BUILD_SIMGRID);
+    duet__put_field(stream, "simulation", AT, "fluid%s%s",
+                    *DUET_BUILD_SIMGRID ? ", SimGrid " : "; this build is without SimGrid",
+                    DUET_BUILD_SIMGRID);
     if (facts->has_blas)
         duet__put_field(stream, "CPU kernels", AT, "%.*s, code for %s",
                         two_words(facts->blas.build), facts->blas.build, facts->blas.core);

@@ -273,11 +273,6 @@ def main():
     if not QR[0].exists():
         print("skipped: no example programs")
         sys.exit(77)
-    probe = subprocess.run([DUET, *SIMULATE, "gemm", "--n", "960"], capture_output=True, text=True,
-                           check=False)
-    if "without SimGrid" in probe.stderr:
-        print("skipped: built without SimGrid")
-        sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_bad()

@@ -353,8 +353,6 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
         if (!error && p)
             error = check_lists(products->pdata[p - 1], products->pdata[p], message);
     }
-    if (!error && simulated)
-        duet__open_ahead();
     return error;
 }
 

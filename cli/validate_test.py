@@ -395,8 +395,4 @@ def test_interruption():
     assert interrupted(*PACED, "--n", "96000", "--sim-reps", "1000", when=testing.children_of) == ""
 
 
-probe = duet(*PACED, *QUICK)
-if "not built" in probe.stderr or "without SimGrid" in probe.stderr:
-    print("there is no simulated engine in this duet")
-    sys.exit(77)
 testing.run_tests(globals())

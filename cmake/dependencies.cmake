@@ -37,7 +37,7 @@ if(NOT DUET_SIMGRID STREQUAL OFF)
   elseif(DUET_SIMGRID STREQUAL ON)
     message(FATAL_ERROR "DUET_SIMGRID=ON, but pkg-config finds no simgrid >= 3.32")
   else()
-    set(DUET_SIMGRID_STATUS "not found (no simulated engine)")
+    set(DUET_SIMGRID_STATUS "not found")
   endif()
 endif()
 

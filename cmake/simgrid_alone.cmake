@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SimGrid without ns-3. Debian's SimGrid is linked with ns-3, another simulator of networks, which
 # duet does not use: opening its libraries takes five times as long as opening SimGrid, and their
-# licence (GPL-2) is none that Apache-2.0 may be combined with. The module "sim" therefore brings
+# licence (GPL-2) is none that Apache-2.0 may be combined with. The module "simgrid" therefore has
 # libraries of the same names, which define what SimGrid refers to and do nothing, and has the
 # loader look there first.
 

@@ -229,10 +229,7 @@ list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
 list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|py|sh)$")
-if(NOT DUET_HAVE_SIMGRID)
-  list(FILTER sources EXCLUDE REGEX "^sim/|^runs/(executor|simulated)_")
-endif()
-if(DUET_SANITIZE OR NOT DUET_HAVE_SIMGRID)
+if(DUET_SANITIZE)
   list(FILTER sources EXCLUDE REGEX "^python/") # sanitizers want to be loaded before Python
 endif()
 set(of_cuda "(^backends/cuda/|/cuda_|/kernels_cuda)[^/]*$")
@@ -320,7 +317,7 @@ if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     # core and platforms, which know nothing of it (repo.layering), are what they are in this build
-    duet_build_test(without_simgrid "^workloads[.]" -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+    duet_build_test(without_simgrid "^(workloads|sim)[.]" -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
       -DCMAKE_C_FLAGS_DEBUG=${CMAKE_C_FLAGS_DEBUG} -DCMAKE_CXX_FLAGS_DEBUG=${CMAKE_CXX_FLAGS_DEBUG}
       -DDUET_SIMGRID=OFF -DDUET_PLAIN_LINKS=ON ${one_gpu})
   endif()

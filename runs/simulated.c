@@ -276,7 +276,6 @@ static void run_all(struct batch *batch)
                                                  .runs = g_new0(struct duet__run, request->reps)};
     }
     duet__signals_hold(&batch->signals, false);
-    duet__open_ahead();
     start_some(batch);
     while (duet__executor_busy(batch->executor)) {
         attend(batch);

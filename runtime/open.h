@@ -36,12 +36,6 @@ DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet
                                     const struct duet__platform *platform,
                                     struct duet_message *message);
 
-/*
- * Opens what every simulation needs, where that is a module, so that processes which are forked
- * afterwards find it open. These processes tell what is missing.
- */
-void duet__open_ahead(void);
-
 /* True if emulated GPUs work at the pace of a platform, rather than as fast as they can. */
 bool duet__open_paced(const struct duet_config *config);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening a runtime that simulates: one node, or a cluster of nodes that are alike. */
 #include <glib.h>
+#include <string.h>
 
 #include "core/engine.h"
 #include "nodes/nodes.h"
@@ -23,11 +24,6 @@ struct opening {
     struct duet_runtime **cores;
 };
 
-void duet__open_ahead(void)
-{
-    duet__sim_ops();
-}
-
 /* Tasks that a core keeps back enter when its own application waits: here it is one for all. */
 static int check_nodes(const struct opening *opening, struct duet_message *message)
 {
@@ -49,12 +45,18 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
                     struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
+    const char *engine = config->network_engine ? config->network_engine : "fluid";
     unsigned without = 0;
     int error =
         duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);
     if (error)
         return error;
-    if (opening->nodes > 1)
+    if (strcmp(engine, "fluid") && strcmp(engine, "simgrid"))
+        error = duet_fail(message, DUET_EINVAL,
+                          "--duet-network-engine: '%s' is no engine of networks, of which there "
+                          "are fluid and simgrid",
+                          engine);
+    if (!error && opening->nodes > 1)
         error = duet__open_network(platform, config, opening->nodes, &opening->network, message);
     if (!error)
         error = duet__effects_parse("--duet-without", config->without, &without, message);
@@ -67,6 +69,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         .effects = DUET__EFFECTS & ~without,
         .nodes = opening->nodes,
         .network = opening->nodes > 1 ? &opening->network : NULL,
+        .simgrid = !strcmp(engine, "simgrid"),
     };
     if (!error)
         error = duet__open_core(&opening->core, config, message);

@@ -142,6 +142,8 @@ static const struct duet__option settings[] = {
     {SIMULATE | FACTOR | VALIDATE | EXPLAIN | ENVIRONMENT, "network", 0, NETWORK, AT(network), 0, 0,
      "What joins simulated nodes, \"fat-tree:100Gbps,1us\"; default: the platform's",
      "KIND:BW,LAT"},
+    {SIMULATE | FACTOR | ENVIRONMENT, "network-engine", 0, TEXT, AT(network_engine), 0, 0,
+     "What carries simulated copies and messages; default: fluid", "fluid|simgrid"},
     {ALL | FACTOR | CASE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
      "Kernels that GPUs have run on GPUs only", NULL},
     {ENVIRONMENT, "keep-going", 0, FLAG, AT(keep_going), 0, 0,

@@ -26,7 +26,7 @@ static void arm_alarm(struct cluster *cluster)
 {
     if (cluster->events.count == 0)
         return;
-    double date = cluster->events.heap[0].date, clock = duet__network_clock();
+    double date = cluster->events.heap[0].date, clock = duet__sim_clock(cluster);
     if (cluster->alarm_count && cluster->alarms[cluster->alarm_count - 1] <= date)
         return;
     if (cluster->alarm_count == cluster->alarm_capacity) {
@@ -40,7 +40,8 @@ static void arm_alarm(struct cluster *cluster)
         cluster->alarm_capacity = capacity;
     }
     cluster->alarms[cluster->alarm_count++] = date;
-    duet__network_alarm(date > clock ? date : clock);
+    if (!cluster->engine->alarm(cluster->network, date > clock ? date : clock))
+        fail_for_memory(cluster, "alarm");
 }
 
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
@@ -51,10 +52,12 @@ void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigne
         fail_for_memory(sim->cluster, "event");
 }
 
-void duet__sim_flows(const struct flow *flow)
+void duet__sim_flows(const struct flow *flow, bool begun)
 {
-    flow->sim->cluster->flows++;
-    flow->sim->pending++;
+    if (!begun)
+        fail_for_memory(flow->sim->cluster, "flow");
+    flow->sim->cluster->flows += begun;
+    flow->sim->pending += begun;
 }
 
 static struct sim *node_of(const struct cluster *cluster, const struct event *event)
@@ -131,7 +134,7 @@ static bool wait_is_over(struct cluster *cluster)
 static bool alarm_rings(void *owner)
 {
     struct cluster *cluster = owner;
-    double date = cluster->alarms[--cluster->alarm_count], clock = duet__network_clock();
+    double date = cluster->alarms[--cluster->alarm_count], clock = duet__sim_clock(cluster);
     double limit = date > clock ? date : clock;
     bool stop = false;
     while (!stop && cluster->events.count && cluster->events.heap[0].date <= limit) {
@@ -163,7 +166,7 @@ static void flow_arrived(void *owner, void *tag)
     struct flow *flow = tag;
     cluster->flows--;
     flow->sim->pending--;
-    duet__sim_event(flow->sim, duet__network_clock(), flow->end, flow->worker, tag);
+    duet__sim_event(flow->sim, duet__sim_clock(cluster), flow->end, flow->worker, tag);
     arm_alarm(cluster);
 }
 
@@ -181,7 +184,7 @@ int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     serve_nodes(cluster);
     look_ahead(cluster);
     arm_alarm(cluster);
-    duet__network_run();
+    cluster->engine->run(cluster->network);
     cluster->at = NULL;
     cluster->reached = NULL;
     return reached(arg) ? DUET_OK : DUET_ESTUCK;
@@ -217,12 +220,26 @@ void duet__sim_destroy(void *engine)
     struct sim *sim = engine;
     struct cluster *cluster = sim->cluster;
     if (cluster->living == cluster->count) {
-        duet__network_close();
+        cluster->engine->close(cluster->network);
         free_copies(cluster);
     }
     duet__node_free(sim);
     if (--cluster->living == 0)
         free_cluster(cluster);
+}
+
+static int open_network(struct cluster *cluster, const struct sim_options *options,
+                        struct duet_message *message)
+{
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
+    const struct duet__network *network = options->network;
+    const bool file = network && network->kind == DUET__NETWORK_FILE;
+    cluster->engine =
+        options->simgrid || file ? duet__network_simgrid(message) : &duet__network_fluid;
+    return cluster->engine
+               ? cluster->engine->open(&cluster->network, &cluster->machine, cluster->count,
+                                       network, &calls, cluster, message)
+               : DUET_EABSENT;
 }
 
 static int fill_cluster(struct cluster *cluster, const struct duet_machine *machine,
@@ -240,7 +257,6 @@ static int fill_cluster(struct cluster *cluster, const struct duet_machine *mach
 int duet__sim_new(void **out, const struct duet_machine *machine, const struct sim_options *options,
                   struct duet_message *message)
 {
-    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
     *out = NULL;
     if (options->nodes > WORKERS_MAX / machine->worker_count)
         return duet_fail(message, DUET_EINVAL, "%u nodes with %u workers each: %d workers at most",
@@ -248,8 +264,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
     struct cluster *cluster = calloc(1, sizeof *cluster);
     int error = cluster ? fill_cluster(cluster, machine, options) : DUET_ENOMEM;
     if (!error)
-        error =
-            duet__network_open(machine, cluster->count, options->network, &calls, cluster, message);
+        error = open_network(cluster, options, message);
     if (error) {
         if (error == DUET_ENOMEM)
             duet_fail(message, error, "no memory left for the simulated machine");

@@ -73,8 +73,10 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
 void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 {
     const struct duet__copy *copy = transfer->command.copy;
-    duet__sim_flows(&transfer->flow);
-    duet__network_copy(sim->number, copy->source, copy->destination, copy->bytes, transfer);
+    const struct cluster *cluster = sim->cluster;
+    duet__sim_flows(&transfer->flow,
+                    cluster->engine->copy(cluster->network, sim->number, copy->source,
+                                          copy->destination, copy->bytes, transfer));
 }
 
 /* Frees the engines for the next copies: all bytes have arrived. */

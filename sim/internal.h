@@ -82,6 +82,8 @@ struct cluster {
     struct sim **nodes;
     unsigned count, living;
     double now; /* date of the current event */
+    const struct network_engine *engine;
+    struct network *network;
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;
@@ -211,8 +213,14 @@ static inline void touch_node(struct sim *sim)
 int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg);
 void duet__sim_destroy(void *engine);
 
-/* Counts a flow that begins. */
-void duet__sim_flows(const struct flow *flow);
+/* Returns the network's date. */
+static inline double duet__sim_clock(const struct cluster *cluster)
+{
+    return cluster->engine->clock(cluster->network);
+}
+
+/* Counts a flow that has begun, or fails the run for want of memory. */
+void duet__sim_flows(const struct flow *flow, bool begun);
 
 /* messages.c */
 int duet__messages_new(struct cluster *cluster, const struct duet__network *network);

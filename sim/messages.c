@@ -210,8 +210,8 @@ static void try_go(struct cluster *cluster, struct packet *packet, bool ready_no
     if (packet->goes || !packet->sent || !(eager || packet->in))
         return;
     packet->goes = true;
-    double date =
-        cluster->now + network->latency_s + duet__network_latency(packet->from, packet->to);
+    double date = cluster->now + network->latency_s +
+                  cluster->engine->latency(cluster->network, packet->from, packet->to);
     if (!eager) {
         double seen_s = ready_now ? wakes_s(receiver) : sees_s(receiver, date);
         date = fmax(date, seen_s) + network->rendezvous_s;
@@ -345,8 +345,8 @@ static void start_flow(struct sim *sim, struct packet *packet)
         return;
     }
     packet->flow = (struct flow){.sim = receiver, .end = EVENT_MESSAGE_ARRIVED};
-    duet__sim_flows(&packet->flow);
-    duet__network_send(packet->from, packet->to, packet->bytes, packet);
+    duet__sim_flows(&packet->flow, cluster->engine->send(cluster->network, packet->from, packet->to,
+                                                         packet->bytes, packet));
 }
 
 static void message_sent(struct sim *sim, struct packet *packet)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model of copies against the simulated engine's copies, which SimGrid's network carries:
- * random copies on random machines.
+ * The model of copies against the simulated engine's copies, which either network carries: random
+ * copies on random machines.
  */
 #include <float.h>
 #include <string.h>
@@ -38,14 +38,16 @@ static void arm(struct scene *scene)
     if (!events->count || scene->armed_s <= events->heap[0].date)
         return;
     scene->armed_s = events->heap[0].date;
-    duet__network_alarm(fmax(scene->armed_s, duet__network_clock()));
+    g_assert_true(
+        scene->cluster.engine->alarm(scene->cluster.network,
+                                     fmax(scene->armed_s, duet__sim_clock(&scene->cluster))));
 }
 
 static bool alarm_rings(void *owner)
 {
     struct scene *scene = owner;
     struct events *events = &scene->cluster.events;
-    const double clock_s = duet__network_clock() * (1 + 4 * DBL_EPSILON);
+    const double clock_s = duet__sim_clock(&scene->cluster) * (1 + 4 * DBL_EPSILON);
     scene->armed_s = scene->armed_s <= clock_s ? INFINITY : scene->armed_s;
     while (events->count && events->heap[0].date <= clock_s) {
         struct event event = duet__events_take(events);
@@ -73,7 +75,7 @@ static void arrived(void *owner, void *tag)
     struct scene *scene = owner;
     struct transfer *transfer = tag;
     const struct job *job = (const struct job *)transfer->command.copy;
-    scene->cluster.now = duet__network_clock();
+    scene->cluster.now = duet__sim_clock(&scene->cluster);
     duet__sim_copy_end(job->sim, transfer);
     assert_near(job, transfer->start_s, job->start_s);
     assert_near(job, transfer->end_s, job->end_s);
@@ -131,11 +133,17 @@ static void expect_dates(struct scene *scene, const struct sim *sim)
     duet__flows_fini(&flows);
 }
 
-static void test_random(const void *argument)
+static const struct network_engine *engine_of(bool simgrid)
+{
+    return simgrid ? duet__network_simgrid(NULL) : &duet__network_fluid;
+}
+
+static void check_random(const void *argument, bool simgrid)
 {
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
     static struct scene scene;
     struct duet_message message = {""};
+    const struct network_engine *engine = engine_of(simgrid);
     const unsigned seed = GPOINTER_TO_UINT(argument);
     struct figures figures = {.random = seed, .round = seed % 2};
     random_machine(&scene.machine, NODES, seed / 2 % 2, &figures);
@@ -149,33 +157,57 @@ static void test_random(const void *argument)
     }
     for (struct job *job = scene.jobs; job < &scene.jobs[ALL]; job++)
         duet__sim_event(job->sim, job->copy.decided_s, EVENT_SUBMIT, 0, job);
-    if (duet__network_open(&scene.machine, CASES, NULL, &calls, &scene, &message))
+    scene.cluster.engine = engine;
+    if (engine->open(&scene.cluster.network, &scene.machine, CASES, NULL, &calls, &scene, &message))
         g_error("%s", message.text);
     scene.armed_s = INFINITY;
     arm(&scene);
-    duet__network_run();
+    engine->run(scene.cluster.network);
     g_assert_cmpuint(scene.arrived, ==, ALL);
-    g_assert_cmpint(duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message), ==,
-                    DUET_EBUSY);
-    g_assert_nonnull(strstr(message.text, "once"));
-    duet__network_close();
+    if (simgrid) {
+        struct network *second;
+        g_assert_cmpint(engine->open(&second, &scene.machine, 1, NULL, &calls, &scene, &message),
+                        ==, DUET_EBUSY);
+        g_assert_nonnull(strstr(message.text, "once"));
+        g_assert_null(second);
+    }
+    engine->close(scene.cluster.network);
     for (unsigned c = 0; c < CASES; c++)
         duet__sim_copies_fini(&scene.cases[c]);
     free(scene.cluster.events.heap);
     duet_machine_fini(&scene.machine);
 }
 
+static void test_random(const void *argument)
+{
+    check_random(argument, false);
+}
+
+static void test_random_simgrid(const void *argument)
+{
+    check_random(argument, true);
+}
+
+/* Copies through the ports of GPUs, and the network that carries them. */
+struct ports {
+    const struct network_engine *engine;
+    struct network *network;
+    struct job *next;
+};
+
 static bool port_alarm_rings(void *owner)
 {
-    struct job *job = *(struct job **)owner;
-    (*(struct job **)owner)++;
-    duet__network_copy(0, job->copy.source, job->copy.destination, job->copy.bytes, job);
+    struct ports *ports = owner;
+    struct job *job = ports->next++;
+    g_assert_true(ports->engine->copy(ports->network, 0, job->copy.source, job->copy.destination,
+                                      job->copy.bytes, job));
     return false;
 }
 
 static void port_arrived(void *owner, void *tag)
 {
-    ((struct job *)tag)->end_s = duet__network_clock();
+    const struct ports *ports = owner;
+    ((struct job *)tag)->end_s = ports->engine->clock(ports->network);
 }
 
 /*
@@ -183,7 +215,7 @@ static void port_arrived(void *owner, void *tag)
  * copies leave GPU 0 and share what it has, then four pairs copy at full speed, then two copies
  * enter GPU 0.
  */
-static void test_ports(void)
+static void check_ports(bool simgrid)
 {
     static const struct network_calls calls = {.alarm = port_alarm_rings, .arrived = port_arrived};
     static const uint16_t pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
@@ -196,14 +228,15 @@ static void test_ports(void)
                                             .fabric = DUET_FABRIC_SWITCHED};
     const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
     struct duet_machine machine;
-    struct job jobs[G_N_ELEMENTS(pairs)] = {{.end_s = 0}}, *next = jobs;
+    struct job jobs[G_N_ELEMENTS(pairs)] = {{.end_s = 0}};
+    struct ports ports = {.engine = engine_of(simgrid), .next = jobs};
     struct duet__catalogue catalogue;
     struct duet__platform platform;
     struct duet_message message = {""};
     if (duet__catalogue_load(&catalogue, &message) ||
         duet__platform_assemble(&catalogue, &assembly, &platform, &message) ||
         duet__platform_build(&platform, &whole, &machine, &message) ||
-        duet__network_open(&machine, 1, NULL, &calls, &next, &message))
+        ports.engine->open(&ports.network, &machine, 1, NULL, &calls, &ports, &message))
         g_error("%s", message.text);
     double port = platform.gpus[0].port_out_Bps;
     g_assert_cmpfloat_with_epsilon(port, 0.95 * 450e9, 1);
@@ -211,26 +244,42 @@ static void test_ports(void)
         jobs[i].copy = (struct duet__copy){.source = 1 + pairs[i][0],
                                            .destination = 1 + pairs[i][1],
                                            .bytes = 1000000000};
-        duet__network_alarm(pairs[i][2]);
+        g_assert_true(ports.engine->alarm(ports.network, pairs[i][2]));
     }
-    duet__network_run();
+    ports.engine->run(ports.network);
     for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++)
         g_assert_cmpfloat_with_epsilon(jobs[i].end_s - pairs[i][2],
                                        1e9 / (pairs[i][2] == 1 ? port : port / 2), 1e-9);
-    duet__network_close();
+    ports.engine->close(ports.network);
     duet_machine_fini(&machine);
     duet__platform_fini(&platform);
     duet__catalogue_fini(&catalogue);
 }
 
+static void test_ports(void)
+{
+    check_ports(false);
+}
+
+static void test_ports_simgrid(void)
+{
+    check_ports(true);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    const bool simgrid = duet__network_simgrid(NULL);
     lab_add("/network/ports", test_ports);
+    if (simgrid)
+        lab_add("/network/simgrid/ports", test_ports_simgrid);
     for (unsigned seed = 1; seed <= SEEDS; seed++) {
         char name[64];
         g_snprintf(name, sizeof name, "/network/random/%u", seed);
         lab_add_on(name, GUINT_TO_POINTER(seed), test_random);
+        g_snprintf(name, sizeof name, "/network/simgrid/random/%u", seed);
+        if (simgrid)
+            lab_add_on(name, GUINT_TO_POINTER(seed), test_random_simgrid);
     }
     return g_test_run();
 }

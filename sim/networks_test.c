@@ -3,6 +3,7 @@
  * Networks between nodes: times of flows of 1 GB from card to card, by hand. Every card and cable
  * has 1 GB/s in each direction.
  */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include "sim/network.h"
 #include "sim/testing.h"
 
-enum { FLOWS = 4 };
+enum { FLOWS = 4, SEEDS = 40, MANY = 200 };
 
 struct scene {
     const char *name;
@@ -68,6 +69,11 @@ static const struct scene scenes[] = {
      8,
      {{0, 4}, {2, 6}, {3, 2}, {4, 5}},
      {2, 2, 1, 1}},
+    {"a cable between chassis, and one between routers of a chassis",
+     {.kind = DUET__NETWORK_DRAGONFLY, LEVELS(4, .down = {1, 2, 2, 2}, .cables = {1, 1, 1, 1})},
+     8,
+     {{0, 6}, {1, 7}, {2, 3}},
+     {2, 2, 1}},
     {"two groups and two cables between them",
      {.kind = DUET__NETWORK_DRAGONFLY, LEVELS(4, .down = {2, 1, 2, 2}, .cables = {2, 1, 1, 1})},
      8,
@@ -76,6 +82,8 @@ static const struct scene scenes[] = {
 };
 
 struct run {
+    const struct network_engine *engine;
+    struct network *network;
     double end_s[FLOWS];
     unsigned arrived;
 };
@@ -88,7 +96,7 @@ static bool alarm_rings(void *owner)
 static void arrived(void *owner, void *tag)
 {
     struct run *run = owner;
-    *(double *)tag = duet__network_clock();
+    *(double *)tag = run->engine->clock(run->network);
     run->arrived++;
 }
 
@@ -97,7 +105,7 @@ static int open_network(struct run *run, const struct duet__network *network, un
 {
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
     struct duet_machine machine = lab_machine(&(struct lab_options){.cpus = 1, .gpus = 1});
-    int error = duet__network_open(&machine, nodes, network, &calls, run, message);
+    int error = run->engine->open(&run->network, &machine, nodes, network, &calls, run, message);
     duet_machine_fini(&machine);
     return error;
 }
@@ -117,31 +125,132 @@ static int open_file(struct run *run, const char *text, struct duet__network *ne
 }
 
 /* A copy from the first GPU of each node to its memory goes on beside it, 1 GB at 1 GB/s. */
-static void test_scene(const void *data)
+static void check_scene(const struct scene *scene, const struct network_engine *engine)
 {
-    const struct scene *scene = data;
     struct duet_message message = {""};
     struct duet__network network = scene->network;
-    struct run run = {.arrived = 0};
+    struct run run = {.engine = engine};
     double copied_s[2];
     unsigned flows = 0;
     network.bandwidth_Bps = 1e9;
     if (open_network(&run, &network, scene->nodes, &message))
         g_error("%s", message.text);
     for (; flows < FLOWS && scene->flows[flows][0] != scene->flows[flows][1]; flows++) {
-        duet__network_send(scene->flows[flows][0], scene->flows[flows][1], 1000000000,
-                           &run.end_s[flows]);
-        g_assert_cmpfloat(duet__network_latency(0, 1), ==, 0);
+        g_assert_true(engine->send(run.network, scene->flows[flows][0], scene->flows[flows][1],
+                                   1000000000, &run.end_s[flows]));
+        g_assert_cmpfloat(engine->latency(run.network, 0, 1), ==, 0);
     }
-    duet__network_copy(0, 1, 0, 1000000000, &copied_s[0]);
-    duet__network_copy(1, 1, 0, 1000000000, &copied_s[1]);
-    duet__network_run();
+    g_assert_true(engine->copy(run.network, 0, 1, 0, 1000000000, &copied_s[0]));
+    g_assert_true(engine->copy(run.network, 1, 1, 0, 1000000000, &copied_s[1]));
+    engine->run(run.network);
     g_assert_cmpuint(run.arrived, ==, flows + 2);
     for (unsigned i = 0; i < flows; i++)
         assert_seconds(run.end_s[i], scene->end_s[i]);
     assert_seconds(copied_s[0], 1);
     assert_seconds(copied_s[1], 1);
-    duet__network_close();
+    engine->close(run.network);
+}
+
+static void test_scene(const void *data)
+{
+    check_scene(data, &duet__network_fluid);
+}
+
+static void test_scene_simgrid(const void *data)
+{
+    check_scene(data, duet__network_simgrid(NULL));
+}
+
+/* Messages that an engine sends at random dates, and the dates of their ends. */
+struct sending {
+    const struct network_engine *engine;
+    struct network *network;
+    const struct message {
+        unsigned from, to;
+        uint64_t bytes;
+        double date;
+    } * next;
+    double end_s[MANY];
+    unsigned sent;
+};
+
+static bool send_next(void *owner)
+{
+    struct sending *sending = owner;
+    const struct message *message = &sending->next[sending->sent];
+    g_assert_true(sending->engine->send(sending->network, message->from, message->to,
+                                        message->bytes, &sending->end_s[sending->sent++]));
+    return false;
+}
+
+static void sent(void *owner, void *tag)
+{
+    struct sending *sending = owner;
+    *(double *)tag = sending->engine->clock(sending->network);
+}
+
+/* Chooses a network of any kind, of at least two nodes. Returns their number. */
+static unsigned random_network(struct duet__network *network, uint64_t *random)
+{
+    unsigned nodes = 1;
+    *network = (struct duet__network){.kind = duet_random_below(random, DUET__NETWORK_FILE),
+                                      .bandwidth_Bps = 1e9,
+                                      .levels = 1 + duet_random_below(random, 3)};
+    if (network->kind == DUET__NETWORK_DRAGONFLY)
+        network->levels = 4;
+    for (unsigned i = 0; i < network->levels; i++) {
+        network->down[i] = 2 + duet_random_below(random, 4);
+        network->up[i] = 1 + duet_random_below(random, 3);
+        network->cables[i] = 1 + duet_random_below(random, 2);
+    }
+    if (network->kind == DUET__NETWORK_DRAGONFLY) {
+        network->down[0] = 2 + duet_random_below(random, network->down[2] - 1);
+        network->down[1] = 1; /* sim/routes.c says why */
+    }
+    for (unsigned i = 0; i < network->levels; i++)
+        nodes *= network->down[i];
+    return nodes;
+}
+
+/* duet's own engine gives the dates of SimGrid's, whose routes it finds itself. */
+static void test_random(const void *argument)
+{
+    static const struct network_calls calls = {.alarm = send_next, .arrived = sent};
+    const struct network_engine *engines[] = {&duet__network_fluid, duet__network_simgrid(NULL)};
+    struct sending sendings[2] = {{.sent = 0}};
+    struct message messages[MANY];
+    struct duet__network network;
+    struct duet_message why = {""};
+    uint64_t random = GPOINTER_TO_UINT(argument);
+    const unsigned nodes = random_network(&network, &random);
+    struct duet_machine machine = lab_machine(&(struct lab_options){.cpus = 1, .gpus = 1});
+    double date = 0;
+    for (unsigned i = 0; i < MANY; i++) {
+        const unsigned from = duet_random_below(&random, nodes);
+        date += duet_random_below(&random, 2) * duet_random_unit(&random);
+        messages[i] = (struct message){
+            .from = from,
+            .to = (from + 1 + duet_random_below(&random, nodes - 1)) % nodes,
+            .bytes = (uint64_t)pow(10, 4 + 6 * duet_random_unit(&random)),
+            .date = date,
+        };
+    }
+    for (unsigned e = 0; e < 2; e++) {
+        struct sending *sending = &sendings[e];
+        *sending = (struct sending){.engine = engines[e], .next = messages};
+        if (engines[e]->open(&sending->network, &machine, nodes, &network, &calls, sending, &why))
+            g_error("%s", why.text);
+        for (unsigned i = 0; i < MANY; i++)
+            g_assert_true(engines[e]->alarm(sending->network, messages[i].date));
+        engines[e]->run(sending->network);
+        engines[e]->close(sending->network);
+    }
+    for (unsigned i = 0; i < MANY; i++)
+        if (fabs(sendings[0].end_s[i] - sendings[1].end_s[i]) > 1e-9)
+            g_error("kind %u: %u to %u at %g: %.12g, by SimGrid %.12g", network.kind,
+                    messages[i].from, messages[i].to, messages[i].date, sendings[0].end_s[i],
+                    sendings[1].end_s[i]);
+    duet_machine_fini(&machine);
 }
 
 /* Nodes are the hosts in natural order; latencies are told, and change no shares. */
@@ -161,17 +270,17 @@ static void test_file(void)
         "</zone></platform>\n";
     struct duet__network network;
     struct duet_message message = {""};
-    struct run run = {.arrived = 0};
+    struct run run = {.engine = duet__network_simgrid(NULL)};
     if (open_file(&run, text, &network, 3, &message))
         g_error("%s", message.text);
-    assert_seconds(duet__network_latency(0, 1), 0.001);
-    assert_seconds(duet__network_latency(2, 0), 0.008);
-    duet__network_send(0, 1, 1000000000, &run.end_s[0]);
-    duet__network_send(0, 2, 1000000000, &run.end_s[1]);
-    duet__network_run();
+    assert_seconds(run.engine->latency(run.network, 0, 1), 0.001);
+    assert_seconds(run.engine->latency(run.network, 2, 0), 0.008);
+    g_assert_true(run.engine->send(run.network, 0, 1, 1000000000, &run.end_s[0]));
+    g_assert_true(run.engine->send(run.network, 0, 2, 1000000000, &run.end_s[1]));
+    run.engine->run(run.network);
     assert_seconds(run.end_s[0], 2);
     assert_seconds(run.end_s[1], 2);
-    duet__network_close();
+    run.engine->close(run.network);
 }
 
 #define ZONE(inside)                                                                               \
@@ -194,11 +303,11 @@ static void test_old_file(void)
         "</AS></platform>\n";
     struct duet__network network;
     struct duet_message message = {""};
-    struct run run = {.arrived = 0};
+    struct run run = {.engine = duet__network_simgrid(NULL)};
     if (open_file(&run, text, &network, 2, &message))
         g_error("%s", message.text);
-    assert_seconds(duet__network_latency(1, 0), 0.003);
-    duet__network_close();
+    assert_seconds(run.engine->latency(run.network, 1, 0), 0.003);
+    run.engine->close(run.network);
 }
 
 static const struct wrong {
@@ -233,7 +342,7 @@ static void test_wrong(const void *data)
     const struct wrong *wrong = data;
     struct duet__network network;
     struct duet_message message = {""};
-    struct run run = {.arrived = 0};
+    struct run run = {.engine = duet__network_simgrid(NULL)};
     g_assert_cmpint(open_file(&run, wrong->text, &network, 2, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, network.file));
     g_assert_nonnull(strstr(message.text, wrong->why));
@@ -244,7 +353,16 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (unsigned i = 0; i < G_N_ELEMENTS(scenes); i++) {
         g_autofree char *name = g_strdup_printf("/networks/%s", scenes[i].name);
+        g_autofree char *again = g_strdup_printf("/networks/simgrid/%s", scenes[i].name);
         lab_add_on(name, &scenes[i], test_scene);
+        if (duet__network_simgrid(NULL))
+            lab_add_on(again, &scenes[i], test_scene_simgrid);
+    }
+    if (!duet__network_simgrid(NULL))
+        return g_test_run();
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        g_autofree char *name = g_strdup_printf("/networks/random/%u", seed);
+        lab_add_on(name, GUINT_TO_POINTER(seed), test_random);
     }
     lab_add("/networks/file", test_file);
     lab_add("/networks/old_file", test_old_file);

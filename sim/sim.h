@@ -26,6 +26,8 @@ struct sim_options {
     unsigned effects; /* bits of enum duet__effect: the simulated effects */
     unsigned nodes;   /* machines of this kind on one clock; 0: one */
     const struct duet__network *network; /* network between them, copied; NULL: one node */
+    bool simgrid; /* SimGrid carries copies and messages; else duet's own engine, unless the
+                     network's is a file */
 };
 
 /* Returns the seed of a node: nodes have no random numbers in common. */
@@ -35,11 +37,11 @@ static inline uint64_t duet__node_seed(uint64_t seed, unsigned node)
 }
 
 /*
- * Creates the engine of `machine` (copied; its `costs` are charged) on SimGrid, or the engines of
+ * Creates the engine of `machine` (copied; its `costs` are charged), or the engines of
  * options.nodes such machines: out[n], owned by the caller until a core takes it over. Time ends
- * for all of them when the first one is freed. Once a process, ever: a second time it is
- * DUET_EBUSY. Other errors: DUET_ENOMEM, DUET_EIO, DUET_EINVAL (too many nodes, a network's file),
- * DUET_EABSENT (built without SimGrid), with a message; out[0] is NULL.
+ * for all of them when the first one is freed. Errors, with a message: DUET_ENOMEM, DUET_EINVAL
+ * (too many nodes), and with SimGrid DUET_EBUSY (once a process, ever), DUET_EABSENT (built
+ * without it), DUET_EINVAL (a network's file), DUET_EIO; out[0] is NULL.
  */
 DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine,
                                   const struct sim_options *options, struct duet_message *message);

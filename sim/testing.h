@@ -96,7 +96,7 @@ static inline void lab_case_run(const void *data)
 /* Adds a case; `name` is its path in GLib's manner. */
 static inline void lab_add_case(const char *name, struct lab_case the)
 {
-    static struct lab_case cases[64];
+    static struct lab_case cases[128];
     static unsigned count;
     g_assert_cmpuint(count, <, G_N_ELEMENTS(cases));
     cases[count] = the;

@@ -69,8 +69,8 @@ RULES = [
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/coroutine", "c posix context ."),
-    ("sim/*", "c posix c++ simgrid libxml duet/* core/engine.h nodes/*.h"
-              " platforms/model/*.h ."),
+    ("sim/simgrid*", "c posix c++ simgrid libxml duet/* platforms/model/*.h ."),
+    ("sim/*", "c posix duet/* core/engine.h core/fluid.h nodes/*.h platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* base/*.h ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
@@ -79,7 +79,7 @@ RULES = [
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("trace/*", "c posix glib duet/* base/*.h core/engine.h nodes/*.h workloads/workload.h"
                 " workloads/files/*.h ."),
-    ("runtime/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi*.h"
+    ("runtime/modules/*", "c posix glib duet/* core/engine.h sim/network.h nodes/mpi*.h"
                           " platforms/directories.h workloads/kernels*.h ."),
     ("runtime/*", "c posix threads glib duet/* base/*.h core/engine.h nodes/*.h sim/*.h real/*.h"
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),

@@ -2,7 +2,7 @@
 /*
  * Modules: the parts of duet that bring large libraries with them, in shared objects of their own
  * that are opened when something needs them. Each part is used through the header that it has
- * (sim/sim.h, workloads/kernels.h, nodes/mpi.h); what is linked decides whether it is
+ * (sim/network.h, workloads/kernels.h, nodes/mpi.h); what is linked decides whether it is
  * inside the program, as in tests, or whether NAME.c of this folder stands there, which opens the
  * module and calls it through a table. NAME_module.c is the module's own: that table.
  *
@@ -19,7 +19,7 @@
 #include "core/engine.h"
 #include "nodes/mpi.h"
 #include "nodes/mpi_measure.h"
-#include "sim/sim.h"
+#include "sim/network.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
@@ -28,13 +28,9 @@ struct duet__module {
     const char *build; /* DUET_MODULE_BUILD; another duet's table may have another form */
 };
 
-struct duet__sim_module {
+struct duet__simgrid_module {
     struct duet__module module;
-    int (*make)(void **out, const struct duet_machine *machine, const struct sim_options *options,
-                struct duet_message *message);
-    const struct duet__engine_ops *(*ops)(void);
-    const struct duet__transport *(*transport)(void);
-    void (*attach)(void *engine, struct duet_runtime *core);
+    const struct network_engine *(*engine)(struct duet_message *message);
 };
 
 struct duet__blas_module {

@@ -162,6 +162,9 @@ struct duet_config {
     bool quiet;  /* standard error gets errors and requested output only: no remarks on workers that
                     share cores, GPUs that are left out, or devices. For programs that open one
                     runtime after another */
+    /* what carries copies and messages of simulations: "fluid", duet's own engine, or "simgrid";
+       NULL: "fluid" */
+    const char *network_engine;
 };
 
 /* Sets every field of a struct of `size` bytes to its default. For duet_config_init. */
@@ -178,11 +181,11 @@ static inline void duet_config_init(struct duet_config *config)
  * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
  * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_GPU_UNTIMED,
  * DUET_PIN ("none" or a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY,
- * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_WINDOW, DUET_SET_ARCH,
- * DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_JITTER, DUET_EXTRAPOLATE,
- * DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT, DUET_CONTEXT,
- * DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment. Error:
- * DUET_EINVAL, with a message that names the variable; `config` may then be partly changed.
+ * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_NETWORK_ENGINE, DUET_WINDOW,
+ * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_JITTER,
+ * DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT,
+ * DUET_CONTEXT, DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment.
+ * Error: DUET_EINVAL, with a message that names the variable; `config` may then be partly changed.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                                         struct duet_message *message);
@@ -197,12 +200,13 @@ DUET_EXPORT DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config
 
 /*
  * Opens a runtime. `config` NULL: defaults and environment. On success the caller owns *out
- * (duet_close). A process can open one simulated runtime in its life, because SimGrid's engine
- * cannot be created twice: a second one fails with DUET_EBUSY. Several real ones may be open; their
- * threads have started when this returns. Links, costs, noise and extrapolation belong to
- * platforms: a run on this machine without one ignores them. DUET_EINVAL: `emulate` together with
- * `simulate` or `devices`, `lose` without `emulate`, `scale` without a platform to emulate, a
- * `config` that duet_config_init has not set, or that is of a newer duet than the library.
+ * (duet_close). Several may be open, of which those of this machine have started their threads when
+ * this returns. On SimGrid a process can open one simulated runtime in its life, because SimGrid's
+ * engine cannot be created twice: a second one fails with DUET_EBUSY. Links, costs, noise and
+ * extrapolation belong to platforms: a run on this machine without one ignores them. DUET_EINVAL:
+ * `emulate` together with `simulate` or `devices`, `lose` without `emulate`, `scale` without a
+ * platform to emulate, a `config` that duet_config_init has not set, or that is of a newer duet
+ * than the library.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_open(struct duet_runtime **out,
                                           const struct duet_config *config,

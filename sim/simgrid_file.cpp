@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a SimGrid platform by an allow-list of elements and attributes (simgrid.dtd, version 4.1),
 // and writes what was read into a nameless file.
-#include "sim/network_file.h"
+#include "sim/simgrid_file.h"
 
 #include <cerrno>
 #include <cstdlib>

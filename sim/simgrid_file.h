@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user's network description, made safe for SimGrid.
-#ifndef DUET_SIM_NETWORK_FILE_H
-#define DUET_SIM_NETWORK_FILE_H
+#ifndef DUET_SIM_SIMGRID_FILE_H
+#define DUET_SIM_SIMGRID_FILE_H
 
 namespace duet
 {

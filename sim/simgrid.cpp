@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// SimGrid's clock and network behind a C interface. No actor: alarms are kernel timers, copies are
-// communications started from the main thread. Written for SimGrid 3.32; the names that changed
-// later are chosen by its version.
+// The engine of networks by SimGrid, which offers what is used to C++ only. No actor: alarms are
+// kernel timers, copies are communications started from the main thread. Written for SimGrid 3.32;
+// the names that changed later are chosen by its version.
 #include "sim/network.h"
 
-#include "sim/network_file.h"
+#include "sim/simgrid_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -381,11 +381,11 @@ void start(const duet_machine *machine, const duet__network *how)
     listen();
 }
 
-} // namespace
-
-int duet__network_open(const duet_machine *machine, unsigned count, const duet__network *how,
-                       const network_calls *calls, void *owner, duet_message *message)
+int simgrid_open(struct ::network **out, const duet_machine *machine, unsigned count,
+                 const duet__network *how, const network_calls *calls, void *owner,
+                 duet_message *message)
 {
+    *out = nullptr;
     if (network)
         return duet_fail(message, DUET_EBUSY,
                          "a process can simulate once: SimGrid's engine was started before");
@@ -397,6 +397,7 @@ int duet__network_open(const duet_machine *machine, unsigned count, const duet__
         start(machine, how);
         network->calls = *calls;
         network->owner = owner;
+        *out = reinterpret_cast<struct ::network *>(network);
     } catch (std::exception const &e) {
         bool file = how && how->kind == DUET__NETWORK_FILE;
         return duet_fail(message, file ? DUET_EINVAL : DUET_EIO,
@@ -406,19 +407,29 @@ int duet__network_open(const duet_machine *machine, unsigned count, const duet__
     return DUET_OK;
 }
 
-void duet__network_close(void)
+void simgrid_run(struct ::network *)
+{
+    try {
+        network->engine->run();
+    } catch (Stop const &) {
+        // the timer that threw was taken off SimGrid's heap, but not freed
+        delete network->running;
+    }
+}
+
+void simgrid_close(struct ::network *of)
 {
     network->owner = nullptr;
     // pending activities end without a callback, and are freed
-    duet__network_run();
+    simgrid_run(of);
 }
 
-double duet__network_clock(void)
+double simgrid_clock(const struct ::network *)
 {
     return sg4::Engine::get_clock();
 }
 
-void duet__network_alarm(double date)
+bool simgrid_alarm(struct ::network *, double date)
 {
     auto *self = new Timer *;
     *self = Timer::set(date, [self] {
@@ -427,9 +438,10 @@ void duet__network_alarm(double date)
         if (network->owner && network->calls.alarm(network->owner))
             throw Stop();
     });
+    return true;
 }
 
-static void flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void *tag)
+bool flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void *tag)
 {
     Flow *flow = network->pool;
     if (flow)
@@ -443,21 +455,22 @@ static void flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void
     comm->set_payload_size(bytes);
     comm->set_source(source);
     comm->set_destination(destination); // this starts it
+    return true;
 }
 
-void duet__network_copy(unsigned node, unsigned source, unsigned destination, uint64_t bytes,
-                        void *tag)
+bool simgrid_copy(struct ::network *, unsigned node, unsigned source, unsigned destination,
+                  uint64_t bytes, void *tag)
 {
     sg4::Host **memories = &network->memories[size_t(node) * network->memory_count];
-    flow(memories[source], memories[destination], bytes, tag);
+    return flow(memories[source], memories[destination], bytes, tag);
 }
 
-void duet__network_send(unsigned from, unsigned to, uint64_t bytes, void *tag)
+bool simgrid_send(struct ::network *, unsigned from, unsigned to, uint64_t bytes, void *tag)
 {
-    flow(network->cards[from], network->cards[to], bytes, tag);
+    return flow(network->cards[from], network->cards[to], bytes, tag);
 }
 
-double duet__network_latency(unsigned from, unsigned to)
+double simgrid_latency(const struct ::network *, unsigned from, unsigned to)
 {
     std::vector<sg4::Link *> links;
     double latency_s = 0, left_s;
@@ -469,12 +482,14 @@ double duet__network_latency(unsigned from, unsigned to)
     return latency_s;
 }
 
-void duet__network_run(void)
+const struct network_engine engine = {
+    simgrid_open, simgrid_close, simgrid_clock,   simgrid_alarm,
+    simgrid_copy, simgrid_send,  simgrid_latency, simgrid_run,
+};
+
+} // namespace
+
+const struct network_engine *duet__network_simgrid(duet_message *)
 {
-    try {
-        network->engine->run();
-    } catch (Stop const &) {
-        // the timer that threw was taken off SimGrid's heap, but not freed
-        delete network->running;
-    }
+    return &engine;
 }

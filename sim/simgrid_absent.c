@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stands in for SimGrid's engine of networks where duet is built without SimGrid. */
+#include "sim/network.h"
+
+const struct network_engine *duet__network_simgrid(struct duet_message *message)
+{
+    (void)duet_fail(message, DUET_EABSENT,
+                    "this duet was built without SimGrid: install libsimgrid-dev and build again, "
+                    "or do without (--duet-network-engine=fluid)");
+    return NULL;
+}
