@@ -6,24 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bandwidth of a link that no copy has yet, and how many have no rate yet: 0 between changes. */
-struct duet__link_load {
-    double left_Bps;
-    unsigned open;
-};
-
 int duet__flows_init(struct duet__flows *flows, const struct duet_machine *machine, double scale)
 {
     *flows = (struct duet__flows){.machine = machine, .scale = scale, .next_s = INFINITY};
-    flows->loads = calloc(machine->link_count + 1, sizeof *flows->loads);
+    double *bandwidth_Bps = calloc(machine->link_count + 1, sizeof *bandwidth_Bps);
+    int error = bandwidth_Bps ? DUET_OK : DUET_ENOMEM;
+    for (unsigned i = 0; !error && i < machine->link_count; i++)
+        bandwidth_Bps[i] = machine->links[i].bandwidth_Bps / scale;
+    if (!error)
+        error = duet__fluid_new(&flows->fluid, bandwidth_Bps, machine->link_count);
+    free(bandwidth_Bps);
     flows->taken = calloc(machine->node_count, sizeof *flows->taken);
-    return flows->loads && flows->taken ? DUET_OK : DUET_ENOMEM;
+    return flows->taken ? error : DUET_ENOMEM;
 }
 
 void duet__flows_fini(struct duet__flows *flows)
 {
+    for (size_t f = 0; f < flows->count; f++)
+        if (flows->flows[f].state == DUET__QUEUED || flows->flows[f].state == DUET__LATENT)
+            duet__fluid_drop(flows->fluid, flows->flows[f].stream, 0);
+    duet__fluid_free(flows->fluid);
     free(flows->flows);
-    free(flows->loads);
     free(flows->taken);
     *flows = (struct duet__flows){.count = 0};
 }
@@ -65,6 +68,23 @@ static void begin_flows(struct duet__flows *flows, double date)
     }
 }
 
+/* Makes the flow of a copy across the links that copies share; others limit each copy. */
+static struct duet__fluid_flow *new_stream(const struct duet__flows *flows,
+                                           const struct duet__flow *flow)
+{
+    const struct duet_route *route = route_of(flows, flow);
+    unsigned links[DUET_ROUTE_LINKS], count = 0;
+    double limit_Bps = INFINITY;
+    for (unsigned i = 0; i < route->count; i++) {
+        const struct duet_link *link = &flows->machine->links[route->links[i]];
+        if (link->per_copy)
+            limit_Bps = fmin(limit_Bps, link->bandwidth_Bps / flows->scale);
+        else
+            links[count++] = route->links[i];
+    }
+    return duet__fluid_flow_new(flows->fluid, links, count, limit_Bps, NULL);
+}
+
 int duet__flows_add(struct duet__flows *flows, const struct duet__flow *flow)
 {
     if (flows->count == flows->capacity) {
@@ -75,8 +95,13 @@ int duet__flows_add(struct duet__flows *flows, const struct duet__flow *flow)
         flows->flows = grown;
         flows->capacity = capacity;
     }
-    flows->flows[flows->count] = *flow;
-    flows->flows[flows->count++].date_s = INFINITY;
+    struct duet__flow *added = &flows->flows[flows->count];
+    *added = *flow;
+    added->date_s = INFINITY;
+    added->stream = new_stream(flows, flow);
+    if (!added->stream)
+        return DUET_ENOMEM;
+    flows->count++;
     begin_flows(flows, flow->start_s);
     return DUET_OK;
 }
@@ -93,6 +118,10 @@ void duet__flows_cancel(struct duet__flows *flows, struct duet__flow *flow, doub
     flow->cancelled = true;
     if (flow->destination != DUET_HOST)
         flow->source = DUET_HOST;
+    if (flow->state == DUET__FLOWING) {
+        duet__fluid_drop(flows->fluid, flow->stream, date);
+        flow->stream = NULL;
+    }
     if (flow->state != DUET__QUEUED) {
         flow->state = DUET__LATENT;
         flow->date_s = flows->next_s = date;
@@ -101,108 +130,42 @@ void duet__flows_cancel(struct duet__flows *flows, struct duet__flow *flow, doub
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Links                                                                                        */
-
-/* Gives a copy an equal share of what its links have left, as its rate, and returns that. */
-static double equal_share(const struct duet__flows *flows, struct duet__flow *flow)
-{
-    const struct duet_route *route = route_of(flows, flow);
-    flow->rate_Bps = INFINITY;
-    for (unsigned i = 0; i < route->count; i++) {
-        const struct duet_link *link = &flows->machine->links[route->links[i]];
-        const struct duet__link_load *load = &flows->loads[route->links[i]];
-        double share = link->per_copy ? link->bandwidth_Bps : load->left_Bps / load->open;
-        flow->rate_Bps = share < flow->rate_Bps ? share : flow->rate_Bps;
-    }
-    return flow->rate_Bps;
-}
-
-/* Counts the flowing copies on the links that they cross. Returns their number. */
-static size_t load_links(struct duet__flows *flows)
-{
-    size_t open = 0;
-    for (size_t f = 0; f < flows->count; f++) {
-        struct duet__flow *flow = &flows->flows[f];
-        if (flow->state != DUET__FLOWING)
-            continue;
-        const struct duet_route *route = route_of(flows, flow);
-        for (unsigned i = 0; i < route->count; i++) {
-            struct duet__link_load *load = &flows->loads[route->links[i]];
-            if (load->open++ == 0)
-                load->left_Bps = flows->machine->links[route->links[i]].bandwidth_Bps;
-        }
-        flow->shared = false;
-        open++;
-    }
-    return open;
-}
-
-/* Takes a copy's rate off the links that it crosses. */
-static void unload_links(struct duet__flows *flows, const struct duet__flow *flow)
-{
-    const struct duet_route *route = route_of(flows, flow);
-    for (unsigned i = 0; i < route->count; i++) {
-        flows->loads[route->links[i]].left_Bps -= flow->rate_Bps;
-        flows->loads[route->links[i]].open--;
-    }
-}
-
-/*
- * Sets all rates anew: the narrowest links give equal shares first, then the rest is shared in the
- * same way.
- */
-static void share_links(struct duet__flows *flows)
-{
-    size_t open = load_links(flows);
-    while (open) {
-        double level = INFINITY;
-        for (size_t f = 0; f < flows->count; f++) {
-            struct duet__flow *flow = &flows->flows[f];
-            if (flow->state == DUET__FLOWING && !flow->shared)
-                level = fmin(level, equal_share(flows, flow));
-        }
-        for (size_t f = 0; f < flows->count; f++) {
-            struct duet__flow *flow = &flows->flows[f];
-            if (flow->state != DUET__FLOWING || flow->shared ||
-                flow->rate_Bps > level * (1 + 1e-12))
-                continue;
-            flow->rate_Bps = level;
-            flow->shared = true;
-            unload_links(flows, flow);
-            open--;
-        }
-    }
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Time                                                                                         */
 
-/* Moves the bytes of all copies up to the next change, and makes those changes that are due. */
-static void flows_change(struct duet__flows *flows)
+/* Makes the changes that are due at `date`. */
+static void flows_change(struct duet__flows *flows, double date)
 {
-    double seconds = (flows->next_s - flows->now_s) / flows->scale;
-    flows->now_s = flows->next_s;
-    for (size_t f = 0; f < flows->count; f++) {
-        struct duet__flow *flow = &flows->flows[f];
-        if (flow->state == DUET__FLOWING)
-            flow->bytes -= seconds * flow->rate_Bps;
-        if (flow->state != DUET__ENDED && flow->date_s <= flows->now_s)
-            flow->state =
-                flow->state == DUET__LATENT && !flow->cancelled ? DUET__FLOWING : DUET__ENDED;
+    for (const struct duet__fluid_flow *ended; (ended = duet__fluid_end(flows->fluid, date));) {
+        struct duet__flow *flow = flows->flows;
+        while (flow->stream != ended)
+            flow++;
+        flow->state = DUET__ENDED;
+        flow->date_s = date;
+        flow->stream = NULL;
+    }
+    for (struct duet__flow *flow = flows->flows; flow < flows->flows + flows->count; flow++) {
+        if (flow->state != DUET__LATENT || flow->date_s > date)
+            continue;
+        flow->state = flow->cancelled ? DUET__ENDED : DUET__FLOWING;
+        if (!flow->cancelled)
+            duet__fluid_begin(flows->fluid, flow->stream, flow->bytes, date);
+        else if (flow->stream)
+            duet__fluid_drop(flows->fluid, flow->stream, date);
+        flow->stream = flow->cancelled ? NULL : flow->stream;
     }
 }
 
 void duet__flows_advance(struct duet__flows *flows, double date)
 {
     while (flows->next_s <= date && flows->next_s < INFINITY) {
-        flows_change(flows);
-        begin_flows(flows, flows->now_s);
-        share_links(flows);
-        flows->next_s = INFINITY;
+        const double now_s = flows->next_s;
+        flows_change(flows, now_s);
+        begin_flows(flows, now_s);
+        flows->next_s = duet__fluid_next(flows->fluid);
         for (size_t f = 0; f < flows->count; f++) {
             struct duet__flow *flow = &flows->flows[f];
             if (flow->state == DUET__FLOWING)
-                flow->date_s = flows->now_s + fmax(0, flow->bytes / flow->rate_Bps * flows->scale);
+                flow->date_s = duet__fluid_flow_end_s(flow->stream);
             if (flow->state != DUET__ENDED)
                 flows->next_s = fmin(flows->next_s, flow->date_s);
         }

@@ -9,9 +9,8 @@
  * Dates are numbers, in seconds: nothing here has a clock, a thread or a lock. They depend on what
  * was added and when, and not on how often the model is advanced.
  *
- * SimGrid's network has the same dates to the last digits (sim/network_test.c), but for one
- * thing: it ends a copy up to 1e-12 s early if another one ends or begins then, as that is the
- * precision of its clock (precision/timing in sim/network.cpp).
+ * The links are those of core/fluid.h, by which simulations carry their copies, too
+ * (sim/network_test.c compares them).
  */
 #ifndef DUET_CORE_FLOWS_H
 #define DUET_CORE_FLOWS_H
@@ -21,20 +20,21 @@
 
 #include <duet/machine.h>
 
+#include "core/fluid.h"
+
 enum duet__flow_state { DUET__QUEUED, DUET__LATENT, DUET__FLOWING, DUET__ENDED };
 
-/* A copy. The caller sets the first members, and leaves `shared` and those behind it 0. */
+/* A copy. The caller sets the first members, and leaves `state` and those behind it 0. */
 struct duet__flow {
     unsigned source, destination; /* memory nodes with a direct route */
-    double bytes;                 /* bytes left to be copied */
+    double bytes;
     double start_s;  /* date of the launch and, once the copy has begun, of its beginning */
     void *tag;       /* the caller's */
     unsigned worker; /* the caller's */
     bool cancelled;  /* the copy ends as soon as it begins */
-    bool shared;     /* scratch of sharing: the rate of this copy is set already */
     enum duet__flow_state state;
-    double date_s;   /* LATENT, FLOWING: of its next state; ENDED: its end; QUEUED: INFINITY */
-    double rate_Bps; /* FLOWING only */
+    double date_s; /* LATENT, FLOWING: of its next state; ENDED: its end; QUEUED: INFINITY */
+    struct duet__fluid_flow *stream;
 };
 
 struct duet__flows {
@@ -42,10 +42,9 @@ struct duet__flows {
     double scale;                       /* factor of all times */
     struct duet__flow *flows;           /* in the order in which they were added */
     size_t count, capacity;
-    double now_s;                  /* date of the last change */
-    double next_s;                 /* date of the next change if no copy is added; INFINITY: none */
-    struct duet__link_load *loads; /* by link */
-    uint64_t pass, (*taken)[2];    /* by node: last pass in which its direction in, out was taken */
+    double next_s; /* date of the next change if no copy is added; INFINITY: none */
+    struct duet__fluid *fluid;
+    uint64_t pass, (*taken)[2]; /* by node: last pass in which its direction in, out was taken */
 };
 
 /* Makes a model without copies. DUET_ENOMEM; fini is safe then. */

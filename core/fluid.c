@@ -10,10 +10,11 @@
 static const double PRECISION_S = 1e-12; /* ends that are so near are one */
 
 enum { POOLS = 16 /* flows of fewer links are kept for reuse */ };
+static const size_t NOWHERE = SIZE_MAX; /* place of a flow that has not begun */
 
 /* A flow on one of its links. */
 struct hop {
-    struct duet__stream *stream;
+    struct duet__fluid_flow *flow;
     struct link *link;
     struct hop *next, *prev; /* others on the link */
 };
@@ -29,17 +30,17 @@ struct link {
     unsigned open;
 };
 
-struct duet__stream {
+struct duet__fluid_flow {
     void *tag;
     double limit_Bps, rate_Bps; /* rate 0: not known yet */
     double bytes, since_s;      /* bytes that were left at a date */
     double end_s;
-    size_t place;    /* in the heap */
+    size_t place;    /* in the heap, or NOWHERE */
     uint64_t number; /* order of their beginning */
     uint64_t pass;
     double share_Bps; /* scratch of a pass */
     unsigned count;
-    struct duet__stream *next; /* of the pool, of the pass */
+    struct duet__fluid_flow *next; /* of the pool, of the pass */
     struct hop hops[];
 };
 
@@ -50,10 +51,11 @@ struct duet__fluid {
     size_t dirty_count;
     struct link **found; /* links of a pass */
     size_t found_count;
-    struct duet__stream *met, **met_end; /* flows of a pass */
-    struct duet__stream **heap;          /* by end */
-    size_t count, capacity;
-    struct duet__stream *pools[POOLS]; /* by number of links */
+    struct duet__fluid_flow *met, **met_end; /* flows of a pass */
+    struct duet__fluid_flow **heap;          /* by end */
+    size_t count, capacity, made;            /* flows in it, room, and flows of both kinds */
+    /* flows that have ended, by number of links; the last ones are freed when another is made */
+    struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;
     double now_s; /* date of the last change */
 };
@@ -77,18 +79,23 @@ int duet__fluid_new(struct duet__fluid **out, const double *bandwidth_Bps, size_
     return DUET_OK;
 }
 
+static void empty_pool(struct duet__fluid *fluid, unsigned pool)
+{
+    while (fluid->pools[pool]) {
+        struct duet__fluid_flow *next = fluid->pools[pool]->next;
+        free(fluid->pools[pool]);
+        fluid->pools[pool] = next;
+    }
+}
+
 void duet__fluid_free(struct duet__fluid *fluid)
 {
     if (!fluid)
         return;
     for (size_t i = 0; i < fluid->count; i++)
         free(fluid->heap[i]);
-    for (size_t i = 0; i < POOLS; i++)
-        while (fluid->pools[i]) {
-            struct duet__stream *next = fluid->pools[i]->next;
-            free(fluid->pools[i]);
-            fluid->pools[i] = next;
-        }
+    for (unsigned i = 0; i <= POOLS; i++)
+        empty_pool(fluid, i);
     free(fluid->heap);
     free(fluid->links);
     free(fluid->dirty);
@@ -99,54 +106,54 @@ void duet__fluid_free(struct duet__fluid *fluid)
 /* ------------------------------------------------------------------------------------------- */
 /* The heap of ends                                                                             */
 
-static bool ends_before(const struct duet__stream *a, const struct duet__stream *b)
+static bool ends_before(const struct duet__fluid_flow *a, const struct duet__fluid_flow *b)
 {
     return a->end_s < b->end_s || (a->end_s == b->end_s && a->number < b->number);
 }
 
-static void put(struct duet__fluid *fluid, struct duet__stream *stream, size_t place)
+static void put(struct duet__fluid *fluid, struct duet__fluid_flow *flow, size_t place)
 {
-    fluid->heap[place] = stream;
-    stream->place = place;
+    fluid->heap[place] = flow;
+    flow->place = place;
 }
 
-static void sift_up(struct duet__fluid *fluid, struct duet__stream *stream)
+static void sift_up(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
 {
-    size_t place = stream->place;
-    for (; place && ends_before(stream, fluid->heap[(place - 1) / 2]); place = (place - 1) / 2)
+    size_t place = flow->place;
+    for (; place && ends_before(flow, fluid->heap[(place - 1) / 2]); place = (place - 1) / 2)
         put(fluid, fluid->heap[(place - 1) / 2], place);
-    put(fluid, stream, place);
+    put(fluid, flow, place);
 }
 
-static void sift_down(struct duet__fluid *fluid, struct duet__stream *stream)
+static void sift_down(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
 {
-    size_t place = stream->place;
+    size_t place = flow->place;
     for (size_t child; (child = 2 * place + 1) < fluid->count; place = child) {
         if (child + 1 < fluid->count && ends_before(fluid->heap[child + 1], fluid->heap[child]))
             child++;
-        if (!ends_before(fluid->heap[child], stream))
+        if (!ends_before(fluid->heap[child], flow))
             break;
         put(fluid, fluid->heap[child], place);
     }
-    put(fluid, stream, place);
+    put(fluid, flow, place);
 }
 
-static void set_end(struct duet__fluid *fluid, struct duet__stream *stream, double end_s)
+static void set_end(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double end_s)
 {
-    bool earlier = end_s < stream->end_s;
-    stream->end_s = end_s;
+    bool earlier = end_s < flow->end_s;
+    flow->end_s = end_s;
     if (earlier)
-        sift_up(fluid, stream);
+        sift_up(fluid, flow);
     else
-        sift_down(fluid, stream);
+        sift_down(fluid, flow);
 }
 
-static void take_off(struct duet__fluid *fluid, struct duet__stream *stream)
+static void take_off(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
 {
-    struct duet__stream *last = fluid->heap[--fluid->count];
-    if (last == stream)
+    struct duet__fluid_flow *last = fluid->heap[--fluid->count];
+    if (last == flow)
         return;
-    put(fluid, last, stream->place);
+    put(fluid, last, flow->place);
     sift_up(fluid, last);
     sift_down(fluid, last);
 }
@@ -161,82 +168,93 @@ static void mark(struct duet__fluid *fluid, struct link *link)
     link->dirty = true;
 }
 
-static struct duet__stream *new_stream(struct duet__fluid *fluid, unsigned count)
+struct duet__fluid_flow *duet__fluid_flow_new(struct duet__fluid *fluid, const unsigned *links,
+                                              unsigned count, double limit_Bps, void *tag)
 {
-    struct duet__stream *stream = count < POOLS ? fluid->pools[count] : NULL;
-    if (fluid->count == fluid->capacity) {
+    struct duet__fluid_flow *flow = count < POOLS ? fluid->pools[count] : NULL;
+    empty_pool(fluid, POOLS);
+    if (fluid->made == fluid->capacity) {
         size_t capacity = 2 * fluid->capacity + 64;
-        struct duet__stream **heap = realloc(fluid->heap, capacity * sizeof *heap);
+        struct duet__fluid_flow **heap = realloc(fluid->heap, capacity * sizeof *heap);
         if (!heap)
             return NULL;
         fluid->heap = heap;
         fluid->capacity = capacity;
     }
-    if (stream)
-        fluid->pools[count] = stream->next;
-    else
-        stream = malloc(sizeof *stream + count * sizeof(struct hop));
-    return stream;
+    if (flow)
+        fluid->pools[count] = flow->next;
+    else if (!(flow = malloc(sizeof *flow + count * sizeof(struct hop))))
+        return NULL;
+    *flow = (struct duet__fluid_flow){.tag = tag,
+                                      .limit_Bps = limit_Bps,
+                                      .end_s = INFINITY,
+                                      .place = NOWHERE,
+                                      .count = count};
+    for (unsigned i = 0; i < count; i++)
+        flow->hops[i] = (struct hop){.flow = flow, .link = &fluid->links[links[i]]};
+    fluid->made++;
+    return flow;
 }
 
-struct duet__stream *duet__fluid_begin(struct duet__fluid *fluid, const unsigned *links,
-                                       unsigned count, double limit_Bps, double bytes, double date,
-                                       void *tag)
+void duet__fluid_begin(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double bytes,
+                       double date)
 {
-    struct duet__stream *stream = new_stream(fluid, count);
-    if (!stream)
-        return NULL;
-    *stream = (struct duet__stream){.tag = tag,
-                                    .limit_Bps = limit_Bps,
-                                    .bytes = bytes,
-                                    .since_s = date,
-                                    .end_s = INFINITY,
-                                    .number = fluid->number++,
-                                    .place = fluid->count,
-                                    .count = count};
-    for (unsigned i = 0; i < count; i++) {
-        struct link *link = &fluid->links[links[i]];
-        struct hop *hop = &stream->hops[i];
-        *hop = (struct hop){.stream = stream, .link = link, .next = link->hops};
-        if (link->hops)
-            link->hops->prev = hop;
-        link->hops = hop;
-        link->count++;
-        mark(fluid, link);
-    }
-    fluid->now_s = date;
-    fluid->heap[fluid->count++] = stream; /* INFINITY: it stays last */
-    if (!count)
-        set_end(fluid, stream, date + bytes / limit_Bps);
-    return stream;
-}
-
-void *duet__fluid_end(struct duet__fluid *fluid, double date)
-{
-    struct duet__stream *stream = fluid->count ? fluid->heap[0] : NULL;
-    if (!stream || !(stream->end_s < date + PRECISION_S))
-        return NULL;
-    take_off(fluid, stream);
-    fluid->now_s = date;
-    for (unsigned i = 0; i < stream->count; i++) {
-        struct hop *hop = &stream->hops[i];
+    flow->bytes = bytes;
+    flow->since_s = fluid->now_s = date;
+    flow->number = fluid->number++;
+    flow->place = fluid->count;
+    fluid->heap[fluid->count++] = flow; /* without an end yet: it is the last one */
+    for (struct hop *hop = flow->hops; hop < flow->hops + flow->count; hop++) {
+        hop->next = hop->link->hops;
         if (hop->next)
-            hop->next->prev = hop->prev;
-        if (hop->prev)
-            hop->prev->next = hop->next;
-        else
-            hop->link->hops = hop->next;
-        hop->link->count--;
+            hop->next->prev = hop;
+        hop->link->hops = hop;
+        hop->link->count++;
         mark(fluid, hop->link);
     }
-    void *tag = stream->tag;
-    if (stream->count < POOLS) {
-        stream->next = fluid->pools[stream->count];
-        fluid->pools[stream->count] = stream;
-    } else {
-        free(stream);
+    if (!flow->count)
+        set_end(fluid, flow, date + bytes / flow->limit_Bps);
+}
+
+void duet__fluid_drop(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double date)
+{
+    if (flow->place != NOWHERE) {
+        take_off(fluid, flow);
+        fluid->now_s = date;
+        for (struct hop *hop = flow->hops; hop < flow->hops + flow->count; hop++) {
+            if (hop->next)
+                hop->next->prev = hop->prev;
+            if (hop->prev)
+                hop->prev->next = hop->next;
+            else
+                hop->link->hops = hop->next;
+            hop->link->count--;
+            mark(fluid, hop->link);
+        }
     }
-    return tag;
+    fluid->made--;
+    const unsigned pool = flow->count < POOLS ? flow->count : POOLS;
+    flow->next = fluid->pools[pool];
+    fluid->pools[pool] = flow;
+}
+
+struct duet__fluid_flow *duet__fluid_end(struct duet__fluid *fluid, double date)
+{
+    struct duet__fluid_flow *flow = fluid->count ? fluid->heap[0] : NULL;
+    if (!flow || !(flow->end_s <= date || flow->end_s < date + PRECISION_S))
+        return NULL;
+    duet__fluid_drop(fluid, flow, date);
+    return flow;
+}
+
+void *duet__fluid_flow_tag(const struct duet__fluid_flow *flow)
+{
+    return flow->tag;
+}
+
+double duet__fluid_flow_end_s(const struct duet__fluid_flow *flow)
+{
+    return flow->end_s;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -265,39 +283,39 @@ static void find_changed(struct duet__fluid *fluid)
     fluid->dirty_count = 0;
     for (size_t i = 0; i < fluid->found_count; i++)
         for (struct hop *hop = fluid->found[i]->hops; hop; hop = hop->next) {
-            struct duet__stream *stream = hop->stream;
-            if (stream->pass == fluid->pass)
+            struct duet__fluid_flow *flow = hop->flow;
+            if (flow->pass == fluid->pass)
                 continue;
-            stream->pass = fluid->pass;
-            *fluid->met_end = stream;
-            fluid->met_end = &stream->next;
-            for (unsigned k = 0; k < stream->count; k++)
-                find_link(fluid, stream->hops[k].link);
+            flow->pass = fluid->pass;
+            *fluid->met_end = flow;
+            fluid->met_end = &flow->next;
+            for (unsigned k = 0; k < flow->count; k++)
+                find_link(fluid, flow->hops[k].link);
         }
     *fluid->met_end = NULL;
 }
 
 /* Gives a flow its rate, from now on, and takes it off its links. */
-static void set_rate(struct duet__fluid *fluid, struct duet__stream *stream, double rate_Bps)
+static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double rate_Bps)
 {
-    for (unsigned i = 0; i < stream->count; i++) {
-        stream->hops[i].link->left_Bps -= rate_Bps;
-        stream->hops[i].link->open--;
+    for (unsigned i = 0; i < flow->count; i++) {
+        flow->hops[i].link->left_Bps -= rate_Bps;
+        flow->hops[i].link->open--;
     }
-    if (rate_Bps == stream->rate_Bps)
+    if (rate_Bps == flow->rate_Bps)
         return;
-    stream->bytes -= (fluid->now_s - stream->since_s) * stream->rate_Bps;
-    stream->since_s = fluid->now_s;
-    stream->rate_Bps = rate_Bps;
-    set_end(fluid, stream, fluid->now_s + fmax(0, stream->bytes / rate_Bps));
+    flow->bytes -= (fluid->now_s - flow->since_s) * flow->rate_Bps;
+    flow->since_s = fluid->now_s;
+    flow->rate_Bps = rate_Bps;
+    set_end(fluid, flow, fluid->now_s + fmax(0, flow->bytes / rate_Bps));
 }
 
 /* Returns the share of a flow: that of its narrowest link, if all flows there get equal ones. */
-static double share_of(const struct duet__stream *stream)
+static double share_of(const struct duet__fluid_flow *flow)
 {
-    double share = stream->limit_Bps;
-    for (unsigned i = 0; i < stream->count; i++) {
-        const struct link *link = stream->hops[i].link;
+    double share = flow->limit_Bps;
+    for (unsigned i = 0; i < flow->count; i++) {
+        const struct link *link = flow->hops[i].link;
         share = fmin(share, link->left_Bps / link->open);
     }
     return share;
@@ -312,18 +330,18 @@ static void share_links(struct duet__fluid *fluid)
     find_changed(fluid);
     while (fluid->met) {
         double level_Bps = INFINITY;
-        for (struct duet__stream *stream = fluid->met; stream; stream = stream->next) {
-            stream->share_Bps = share_of(stream);
-            level_Bps = fmin(level_Bps, stream->share_Bps);
+        for (struct duet__fluid_flow *flow = fluid->met; flow; flow = flow->next) {
+            flow->share_Bps = share_of(flow);
+            level_Bps = fmin(level_Bps, flow->share_Bps);
         }
-        for (struct duet__stream **at = &fluid->met; *at;) {
-            struct duet__stream *stream = *at;
-            if (stream->share_Bps > level_Bps * (1 + 1e-12)) {
-                at = &stream->next;
+        for (struct duet__fluid_flow **at = &fluid->met; *at;) {
+            struct duet__fluid_flow *flow = *at;
+            if (flow->share_Bps > level_Bps * (1 + 1e-12)) {
+                at = &flow->next;
                 continue;
             }
-            *at = stream->next;
-            set_rate(fluid, stream, level_Bps);
+            *at = flow->next;
+            set_rate(fluid, flow, level_Bps);
         }
     }
 }

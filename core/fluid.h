@@ -14,7 +14,7 @@
 #include <duet/error.h>
 
 struct duet__fluid;
-struct duet__stream;
+struct duet__fluid_flow;
 
 /* Makes `count` links of these bandwidths > 0. *out is the caller's. DUET_ENOMEM: it is NULL. */
 DUET_MUST_CHECK int duet__fluid_new(struct duet__fluid **out, const double *bandwidth_Bps,
@@ -24,22 +24,33 @@ DUET_MUST_CHECK int duet__fluid_new(struct duet__fluid **out, const double *band
 void duet__fluid_free(struct duet__fluid *fluid);
 
 /*
- * Begins a flow of `bytes` at `date`, not before that of any earlier call. It crosses `count`
- * links, each once, at `limit_Bps` at most (INFINITY where it crosses a link: none). It is returned
- * by duet__fluid_end with its `tag`. NULL: no memory, nothing has changed.
+ * Makes a flow across `count` links, each once, at `limit_Bps` at most (INFINITY where it crosses a
+ * link: none). Until it has begun it is the caller's, who drops it; then until its end it is
+ * freed with `fluid`. NULL: no memory.
  */
-struct duet__stream *duet__fluid_begin(struct duet__fluid *fluid, const unsigned *links,
-                                       unsigned count, double limit_Bps, double bytes, double date,
-                                       void *tag);
+struct duet__fluid_flow *duet__fluid_flow_new(struct duet__fluid *fluid, const unsigned *links,
+                                              unsigned count, double limit_Bps, void *tag);
+
+/* Begins a flow of `bytes` at `date`, not before that of any earlier call. */
+void duet__fluid_begin(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double bytes,
+                       double date);
 
 /* Returns the date of the first end if no flow is begun until then; INFINITY: there is no flow. */
 double duet__fluid_next(struct duet__fluid *fluid);
 
 /*
  * Removes a flow that ends before `date` or within 1e-12 s of it: ends that differ by rounding
- * alone are one. Returns its tag, NULL if there is none. To be called until then whenever time has
- * come to duet__fluid_next, before flows begin.
+ * alone are one. To be called whenever time has come to duet__fluid_next, before flows begin, until
+ * it returns NULL: there is none. Flows are valid until the next one is made.
  */
-void *duet__fluid_end(struct duet__fluid *fluid, double date);
+struct duet__fluid_flow *duet__fluid_end(struct duet__fluid *fluid, double date);
+
+/* Removes a flow at `date`, whether it has begun or not. */
+void duet__fluid_drop(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double date);
+
+void *duet__fluid_flow_tag(const struct duet__fluid_flow *flow);
+
+/* Returns the end of a flow that has begun, as known by the last duet__fluid_next. */
+double duet__fluid_flow_end_s(const struct duet__fluid_flow *flow);
 
 #endif

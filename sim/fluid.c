@@ -147,9 +147,12 @@ static bool make_room(struct network *network)
 static bool start(struct network *network, const unsigned *links, unsigned count, double limit_Bps,
                   uint64_t bytes, void *tag)
 {
-    if (!make_room(network) || !duet__fluid_begin(network->fluid, links, count, limit_Bps,
-                                                  (double)bytes, network->now, tag))
+    struct duet__fluid_flow *flow =
+        make_room(network) ? duet__fluid_flow_new(network->fluid, links, count, limit_Bps, tag)
+                           : NULL;
+    if (!flow)
         return false;
+    duet__fluid_begin(network->fluid, flow, (double)bytes, network->now);
     network->flowing++;
     return true;
 }
@@ -215,7 +218,7 @@ static void tell(struct network *network)
 /* At one date, flows end first, then alarms go off, then the owner is told of the ends. */
 static void fluid_run(struct network *network)
 {
-    for (void *tag;;) {
+    for (const struct duet__fluid_flow *ended;;) {
         tell(network);
         double date = duet__fluid_next(network->fluid);
         if (network->alarm_count)
@@ -223,8 +226,8 @@ static void fluid_run(struct network *network)
         if (isinf(date))
             return;
         network->now = fmax(network->now, date);
-        while ((tag = duet__fluid_end(network->fluid, network->now))) {
-            network->arrived[network->arrived_count++] = tag;
+        while ((ended = duet__fluid_end(network->fluid, network->now))) {
+            network->arrived[network->arrived_count++] = duet__fluid_flow_tag(ended);
             network->flowing--;
         }
         while (network->alarm_count && network->alarms[network->alarm_count - 1] <= network->now) {
