@@ -318,6 +318,76 @@ struct duet__summary duet__summarise_clusters(const double *values, size_t count
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Pairs                                                                                        */
+
+static int compare_sizes(const void *left, const void *right)
+{
+    const double a = fabs(*(const double *)left), b = fabs(*(const double *)right);
+
+    return (a > b) - (a < b);
+}
+
+/* Returns the part of all choices among `count` ranks whose sum is at most `most`. */
+static double sums_below(const size_t *ranks, size_t count, size_t whole, size_t most)
+{
+    g_autofree double *parts = g_new0(double, whole + 1); /* of choices with each sum */
+    double below = 0;
+
+    parts[0] = 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t sum = whole + 1; sum-- > 0;)
+            parts[sum] = (parts[sum] + (sum >= ranks[i] ? parts[sum - ranks[i]] : 0)) / 2;
+    for (size_t sum = 0; sum <= most; sum++)
+        below += parts[sum];
+    return below;
+}
+
+double duet__wilcoxon(const double *differences, size_t count)
+{
+    static const double rounding = 1e-12;
+    enum { EXACT = 50 };
+    g_autofree double *sorted = g_new(double, count + 1);
+    g_autofree size_t *ranks =
+        g_new(size_t, count + 1); /* twice as large: shared ones are halves */
+    size_t known = 0, above = 0, whole;
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (fabs(differences[i]) > rounding)
+            sorted[known++] = differences[i];
+    qsort(sorted, known, sizeof *sorted, compare_sizes);
+    for (size_t i = 0, next; i < known; i = next) {
+        for (next = i + 1; next < known && fabs(sorted[next]) - fabs(sorted[next - 1]) <= rounding;)
+            next++;
+        for (size_t k = i; k < next; k++) {
+            ranks[k] = i + 1 + next;
+            above += sorted[k] > 0 ? ranks[k] : 0;
+            squares += (double)(ranks[k] * ranks[k]);
+        }
+    }
+    whole = known * (known + 1);
+    above = MIN(above, whole - above);
+    if (known <= EXACT)
+        return fmin(1, 2 * sums_below(ranks, known, whole, above));
+    return erfc(fmax(0, (double)whole / 2 - (double)above - 1) / sqrt(squares / 4) / sqrt(2));
+}
+
+void duet__holm(double *p, size_t count)
+{
+    g_autofree double *raw = g_memdup2(p, count * sizeof *p);
+
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) { /* of each step up to its own, the largest */
+            size_t left = 0;
+
+            for (size_t j = 0; j < count; j++)
+                left += raw[j] >= raw[k];
+            if (raw[k] <= raw[i])
+                p[i] = fmax(p[i], fmin(1, (double)left * raw[k]));
+        }
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Two samples                                                                                  */
 
 void duet__ratio_interval(const struct duet__summary *first, const struct duet__summary *second,

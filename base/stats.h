@@ -103,6 +103,23 @@ void duet__ratio_interval(const struct duet__summary *first, const struct duet__
  */
 double duet__student_quantile(double p, double freedom);
 
+/*
+ * Wilcoxon's signed-rank test that differences of `count` pairs are around 0 (Biometrics Bulletin
+ * 1(6), 1945): returns the probability of ranks as one-sided as theirs by chance, counted on both
+ * sides. Differences below 1e-12, which logarithms have by rounding, count as 0 and are left out;
+ * those that differ by less share their ranks. Of up to 50 differences the distribution is exact,
+ * that of all signs of these ranks; of more it is the normal one, with ties and continuity
+ * corrected. Without any difference it is 1.
+ */
+double duet__wilcoxon(const double *differences, size_t count);
+
+/*
+ * Adjusts the probabilities of `count` tests that are made together, in place, by Holm's step-down
+ * method (Scandinavian Journal of Statistics 6(2), 1979): one below 5 % is then significant at 5 %
+ * for all of them together.
+ */
+void duet__holm(double *p, size_t count);
+
 /* P(F > f) of Fisher's F distribution with `above` and `below` > 0 degrees of freedom, f >= 0. */
 double duet__f_tail(double f, double above, double below);
 

@@ -345,6 +345,50 @@ static void test_ratio(void)
     g_assert_true(isnan(low) && isnan(high));
 }
 
+/* Returns what duet__wilcoxon computes, by trying all signs of ranks, each twice as large. */
+static double by_all_signs(const unsigned *ranks, size_t count, unsigned above)
+{
+    unsigned whole = 0, hits = 0;
+
+    for (size_t i = 0; i < count; i++)
+        whole += ranks[i];
+    for (unsigned signs = 0; signs < 1u << count; signs++) {
+        unsigned sum = 0;
+
+        for (size_t i = 0; i < count; i++)
+            sum += signs >> i & 1 ? ranks[i] : 0;
+        hits += sum <= MIN(above, whole - above);
+    }
+    return fmin(1, ldexp(2.0 * hits, -(int)count));
+}
+
+/* The plants of Fisher's Design of Experiments, whose test is in the manual of R and SciPy; ties
+   and zeros; the normal distribution, which begins beyond 50 pairs. */
+static void test_wilcoxon(void)
+{
+    static const double plants[] = {6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75};
+    static const double tied[] = {1, -1, 1, 2, -2, 0, 3, 3, -3, 5, 1 + 1e-14};
+    static const unsigned ranks[] = {5, 5, 5, 5, 11, 11, 16, 16, 16, 20};
+    double many[60], adjusted[] = {0.01, 0.04, 0.03, 0.005}, above = 0;
+
+    CLOSE(duet__wilcoxon(plants, G_N_ELEMENTS(plants)), 0.041259765625);
+    CLOSE(duet__wilcoxon(tied, G_N_ELEMENTS(tied)), by_all_signs(ranks, 10, 11 + 16 + 5));
+    CLOSE(duet__wilcoxon(plants, 1), 1);
+    CLOSE(duet__wilcoxon((double[]){0, 1e-15}, 2), 1);
+    CLOSE(duet__wilcoxon(NULL, 0), 1);
+    for (size_t i = 0; i < 60; i++) {
+        many[i] = (double)(i + 1) * (i % 3 ? 1 : -1);
+        above += fmax(0, many[i]);
+    }
+    CLOSE(duet__wilcoxon(many, 60),
+          erfc((above - 60 * 61 / 4. - 0.5) / sqrt(60 * 61 * 121 / 24.) / sqrt(2)));
+    duet__holm(adjusted, G_N_ELEMENTS(adjusted)); /* as R's p.adjust */
+    CLOSE(adjusted[0], 0.03);
+    CLOSE(adjusted[1], 0.06);
+    CLOSE(adjusted[2], 0.06);
+    CLOSE(adjusted[3], 0.02);
+}
+
 TEST_MAIN(test_student, test_nonsense, test_quantile, test_sample, test_median_interval, test_one,
           test_two, test_equal, test_offset, test_unknown, test_clusters, test_clusters_alike,
-          test_clusters_cover, test_clusters_unequal, test_clusters_few, test_ratio)
+          test_clusters_cover, test_clusters_unequal, test_clusters_few, test_ratio, test_wilcoxon)

@@ -75,7 +75,8 @@ assert shown == made, (shown, made)
 assert re.search(r"^1 +480 +\w+ .* (sure|\d within noise)$", shown, re.M), shown
 assert "one setting for all 2 cases: " in shown
 assert re.search(r"^mean rank of policy in 4 cases: heft 1.00, ws 2.00; closer than 0.98 is not "
-                 r"told apart \(Nemenyi, 5%\)$", shown, re.M), shown
+                 r"told apart \(Nemenyi, 5%\)\nheft against each other \(p of Wilcoxon's signed "
+                 r"ranks, by Holm\): ws 0.12$", shown, re.M), shown
 by_policy = duet("study", "--show", "--out", "a.db", "--best", "policy").stdout
 assert len(re.findall(r"^\d", by_policy, re.M)) == 4, by_policy
 assert len(table(duet("study", "--show", "--out", "a.db", "--csv").stdout)) == 24

@@ -229,6 +229,15 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
                                ranking.left_out);
     if (ranking.cases > 1)
         duet__put_wrapped(stream, text->str, 2);
+    g_string_printf(text, "%s against each other (p of Wilcoxon's signed ranks, by Holm):",
+                    (char *)varied->levels.list->pdata[ranking.own]);
+    for (size_t i = 0, k; i < ranking.levels; i++)
+        if ((k = ranking.order[i]) != ranking.own)
+            g_string_append_printf(text, " %s %.2g,", (char *)varied->levels.list->pdata[k],
+                                   ranking.against[k]);
+    g_string_truncate(text, text->len - 1);
+    if (ranking.cases > 1)
+        duet__put_wrapped(stream, text->str, 2);
     duet__ranking_fini(&ranking);
 }
 

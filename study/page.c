@@ -45,6 +45,8 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
                          ranking.distance);
         DUET__ARRAY_WRITE(json, "ranks", DUET__NUMBER, ranking.ranks, ranking.levels);
         DUET__ARRAY_WRITE(json, "ratios", DUET__NUMBER, ranking.ratios, ranking.levels);
+        duet__json_print(json, "own: %s", (char *)varied->levels.list->pdata[ranking.own]);
+        DUET__ARRAY_WRITE(json, "against", DUET__NUMBER, ranking.against, ranking.levels);
         duet__ranking_fini(&ranking);
     }
     duet__json_end(json, '}');

@@ -3,6 +3,7 @@
 #include "study/rank.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/stats.h"
 
@@ -164,14 +165,38 @@ static double fill(const struct duet__results *results, guint varied, double *va
     return squares;
 }
 
+/* Compares one level with each other one, by the logarithms that `fill` has written. */
+static void compare_own(struct duet__ranking *ranking, const double *values, char *const *names)
+{
+    const size_t levels = ranking->levels, cases = ranking->cases;
+    g_autofree double *differences = g_new(double, cases + 1);
+
+    ranking->own = ranking->order[0];
+    for (size_t i = levels; i-- > 0;)
+        if (strchr(names[ranking->order[i]], '/'))
+            ranking->own = ranking->order[i];
+    for (size_t i = 0; i < levels; i++) {
+        for (size_t c = 0; c < cases; c++)
+            differences[c] = values[c * levels + i] - values[c * levels + ranking->own];
+        ranking->against[i] = duet__wilcoxon(differences, cases);
+    }
+    /* the last one takes its place meanwhile */
+    ranking->against[ranking->own] = ranking->against[levels - 1];
+    duet__holm(ranking->against, levels - 1);
+    ranking->against[levels - 1] = ranking->against[ranking->own];
+    ranking->against[ranking->own] = NAN;
+}
+
 void duet__rank(const struct duet__results *results, guint varied, struct duet__ranking *ranking)
 {
-    const size_t levels = duet__varied(results, varied)->levels.list->len;
+    const GPtrArray *names = duet__varied(results, varied)->levels.list;
+    const size_t levels = names->len;
     double *values = g_new0(double, results->cell_count + 1), squares, own = 0;
 
     *ranking = (struct duet__ranking){.levels = levels,
                                       .ranks = g_new0(double, levels),
                                       .ratios = g_new0(double, levels),
+                                      .against = g_new0(double, levels),
                                       .order = g_new0(size_t, levels)};
     squares = fill(results, varied, values, ranking);
     ranking->p = duet__friedman(values, ranking->cases, levels, ranking->ranks);
@@ -181,7 +206,6 @@ void duet__rank(const struct duet__results *results, guint varied, struct duet__
             for (size_t k = 0; k < levels; k++)
                 ranking->ratios[i] += (values[c * levels + i] - values[c * levels + k]) /
                                       (double)(levels * ranking->cases);
-    g_free(values);
     for (size_t i = 0; i < levels; i++) {
         size_t place = 0;
 
@@ -192,6 +216,8 @@ void duet__rank(const struct duet__results *results, guint varied, struct duet__
                      (k < i && ranking->ranks[k] <= ranking->ranks[i]);
         ranking->order[place] = i;
     }
+    compare_own(ranking, values, (char **)names->pdata);
+    g_free(values);
     ranking->share = squares > 0 ? fmin(own / squares, 1) : 0;
 }
 
@@ -199,5 +225,6 @@ void duet__ranking_fini(struct duet__ranking *ranking)
 {
     g_free(ranking->ranks);
     g_free(ranking->ratios);
+    g_free(ranking->against);
     g_free(ranking->order);
 }

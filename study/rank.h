@@ -21,6 +21,11 @@ struct duet__ranking {
     double share;
     double p;        /* Friedman's test that all levels are alike; NAN: fewer than two cases */
     double distance; /* significant one between mean ranks (Nemenyi, 5 %) */
+    /* The level that is compared with each other one: of files, as one's own policies are, that
+       with the best mean rank; without any, of all. */
+    size_t own;
+    double
+        *against; /* Wilcoxon's test of `own` against each level, adjusted by Holm; NAN: itself */
 };
 
 /* Compares the levels of the `varied`-th setting that varies. duet__ranking_fini frees the

@@ -162,6 +162,8 @@ static void test_effects(void)
     g_assert_true(ranking.order[0] == heft && ranking.order[1] == ws);
     g_assert_cmpfloat(ranking.ranks[heft], ==, 1);
     g_assert_cmpfloat(ranking.p, ==, 0);
+    g_assert_true(ranking.own == heft && isnan(ranking.against[heft]));
+    g_assert_cmpfloat_with_epsilon(ranking.against[ws], ldexp(1, 1 - (int)ranking.cases), 1e-15);
     duet__ranking_fini(&ranking);
     duet__results_fini(&results);
     g_assert_cmpint(duet__store_close(&store, NULL), ==, 0);

@@ -40,6 +40,7 @@ function prepareStudy(report) {
     factor.cells = Int32Array.from(factor.cells, level => place[level]);
     factor.ranks = factor.ranked && sorted(factor.ranks);
     factor.ratios = factor.ranked && sorted(factor.ratios);
+    factor.against = factor.ranked && sorted(factor.against);
   });
   study.compared = study.factors.filter(one => one.ranked);
   study.cases.sort((a, b) => {
@@ -356,13 +357,16 @@ function effects() {
 }
 
 function rankingWords() {
-  const {name, ranked, left_out: out, p} = study.ranking;
+  const {name, ranked, left_out: out, p, own, against, levels} = study.ranking;
+  const short = value => value < 1e-15 ? '< 1e-15' : value.toPrecision(2);
   const still = !+study.constants.noise && !study.factors.some(one => one.name === 'noise');
   return html`<p class="hint">Mean ranks of ${name} over ${plural(ranked, 'case')} (all
     combinations of the other settings${out > 0 && html`; ${plural(out, 'more')} without all values
     left out`}), 1 the shortest makespan. Friedman's test that all are alike:
-    ${p === null ? 'too few cases' : p < 1e-15 ? 'p < 1e-15' : `p = ${p.toPrecision(2)}`}. What a
-    bar joins is not told apart (Nemenyi, 5 % for all pairs together). The cases are a grid that was
+    ${p === null ? 'too few cases' : `p ${p < 1e-15 ? '' : '= '}${short(p)}`}. What a
+    bar joins is not told apart (Nemenyi, 5 % for all pairs together). ${own} against each other (p
+    of Wilcoxon's signed ranks, by Holm): ${levels.map((level, i) => against[i] !== null &&
+    `${level} ${short(against[i])}`).filter(Boolean).join(', ')}. The cases are a grid that was
     chosen${still && ', simulated without noise'}, no independent sample: this says
     how regular the order is over them, not how sure it is for others.</p>`;
 }
