@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/texts.h"
+
 enum { SHORTEST = 6 }; /* characters that are left of a text that is cut */
 
 size_t duet__text_width(const char *text)
@@ -129,6 +131,86 @@ static void measure(struct duet__table *table)
     }
 }
 
+/* Returns a text whose words that are paths lose folder and suffix. */
+static char *without_folders(const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+
+    for (char **word = words; *word; word++) {
+        const char *end = *word + strcspn(*word, ":");
+        const char *slash = g_strrstr_len(*word, end - *word, "/");
+        const char *dot = slash ? g_strrstr_len(slash, end - slash, ".") : NULL;
+
+        if (!slash || slash + 1 == end)
+            continue;
+        char *base = g_strdup_printf("%.*s%s", (int)((dot > slash + 1 ? dot : end) - slash - 1),
+                                     slash + 1, end);
+        g_free(*word);
+        *word = base;
+    }
+    return g_strjoinv(" ", words);
+}
+
+/* Returns a name from where no other one begins like it, if its beginning is too long. */
+static char *behind_shared(char *const *names, size_t count, size_t own, size_t width)
+{
+    size_t shared = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t same = 0;
+
+        while (names[own][same] && names[own][same] == names[i][same])
+            same++;
+        shared = i == own ? shared : MAX(shared, same);
+    }
+    while (shared && ((unsigned char)names[own][shared] & 0xc0) == 0x80)
+        shared--; /* not within a character */
+    return duet__text_width(names[own]) <= width || shared < 2 || !names[own][shared]
+               ? g_strdup(names[own])
+               : g_strconcat("~", names[own] + shared, NULL);
+}
+
+void duet__names_shorten(char **names, size_t count, size_t width)
+{
+    g_autofree char **made = g_new0(char *, count + 1);
+    g_autofree bool *clash = g_new0(bool, count + 1);
+
+    for (size_t i = 0; i < count; i++)
+        made[i] = width ? behind_shared(names, count, i, width) : without_folders(names[i]);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            clash[i] |= i != k && (!strcmp(made[i], made[k]) || !strcmp(made[i], names[k]));
+    for (size_t i = 0; i < count; i++) {
+        g_free(clash[i] ? made[i] : names[i]);
+        names[i] = clash[i] ? names[i] : made[i];
+    }
+}
+
+/* Shortens the texts of columns that may be cut, below the heading: paths, or (`widths`) those that
+   are too wide. */
+static void shorten(struct duet__table *table, bool widths)
+{
+    for (size_t column = 0; column < table->count; column++) {
+        struct duet__texts texts = duet__texts_new();
+        g_autofree unsigned *numbers = g_new0(unsigned, table->cells->len);
+
+        for (size_t i = table->count + column; i < table->cells->len; i += table->count)
+            if (table->columns[column].side == 't' && table->cells->pdata[i])
+                numbers[i] = duet__texts_number(&texts, table->cells->pdata[i]);
+        duet__names_shorten((char **)texts.list->pdata, texts.list->len,
+                            widths ? table->columns[column].width : 0);
+        table->columns[column].width = widths ? table->columns[column].width : 0;
+        for (size_t i = 0; i < table->cells->len; i++)
+            if (numbers[i]) {
+                g_free(table->cells->pdata[i]);
+                table->cells->pdata[i] = g_strdup(texts.list->pdata[numbers[i] - 1]);
+            }
+        duet__texts_free(&texts);
+    }
+    if (!widths)
+        measure(table);
+}
+
 /* Width of all columns that are shown, with `space` between them. */
 static size_t whole_width(const struct duet__table *table, size_t space)
 {
@@ -200,7 +282,11 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
     measure(table);
     if (table->page && whole_width(table, space) > table->page)
         space = 1;
-    while (table->page && whole_width(table, space) > table->page && narrow(table)) {
+    if (table->page && whole_width(table, space) > table->page) {
+        shorten(table, false);
+        while (whole_width(table, space) > table->page && narrow(table)) {
+        }
+        shorten(table, true);
     }
     for (size_t row = 0; row < table->cells->len / table->count; row++)
         put_row(table, row_of(table, row), stream, indent, space);

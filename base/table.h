@@ -47,9 +47,17 @@ void duet__table_remark(struct duet__table *table, const char *text);
 const char *duet__table_cell(const struct duet__table *table, size_t row, size_t column);
 
 /*
+ * Shortens each of several different names, for g_free, so that they stay different: with `width` 0
+ * words that are paths lose folder and suffix, "./own/best.so:x=1" becomes "best:x=1"; else names
+ * wider than that lose what one of the others begins with, too, "choose_best" beside
+ * "choose_second" becomes "~best". A name that would be another one's stays as it is.
+ */
+void duet__names_shorten(char **names, size_t count, size_t width);
+
+/*
  * Prints the rows, `indent` columns from the left, and frees the table. Where the page is too
- * narrow, one space stands between columns rather than two, then columns that can be spared are
- * left out, then long texts cut ("abcdefg~").
+ * narrow, one space stands between columns rather than two, then paths lose their folders, then
+ * columns that can be spared are left out, then long texts cut ("abcdefg~") to what differs.
  */
 void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent);
 

@@ -126,7 +126,7 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
     g_autoptr(GString) sides = g_string_new(NULL);
 
     for (guint i = 0; i < results->varied->len; i++)
-        g_string_append_c(sides, 'l');
+        g_string_append_c(sides, 't');
     g_string_append(sides, results->repeated ? "rrrr" : "rrr");
     g_string_append(sides, chosen ? "rtl" : "");
     duet__table_init(table, sides->str);
