@@ -172,8 +172,8 @@ static char *behind_shared(char *const *names, size_t count, size_t own, size_t 
 
 void duet__names_shorten(char **names, size_t count, size_t width)
 {
-    g_autofree char **made = g_new0(char *, count + 1);
-    g_autofree bool *clash = g_new0(bool, count + 1);
+    char **made = g_new0(char *, count + 1);
+    bool *clash = g_new0(bool, count + 1);
 
     for (size_t i = 0; i < count; i++)
         made[i] = width ? behind_shared(names, count, i, width) : without_folders(names[i]);
@@ -184,30 +184,38 @@ void duet__names_shorten(char **names, size_t count, size_t width)
         g_free(clash[i] ? made[i] : names[i]);
         names[i] = clash[i] ? names[i] : made[i];
     }
+    g_free(made);
+    g_free(clash);
 }
 
-/* Shortens the texts of columns that may be cut, below the heading: paths, or (`widths`) those that
-   are too wide. */
-static void shorten(struct duet__table *table, bool widths)
+/* Shortens the texts of a column, below the heading: paths, or those wider than `width`. */
+static void shorten(struct duet__table *table, size_t column, size_t width)
 {
-    for (size_t column = 0; column < table->count; column++) {
-        struct duet__texts texts = duet__texts_new();
-        g_autofree unsigned *numbers = g_new0(unsigned, table->cells->len);
+    struct duet__texts texts = duet__texts_new();
+    unsigned *numbers = g_new0(unsigned, table->cells->len);
 
-        for (size_t i = table->count + column; i < table->cells->len; i += table->count)
-            if (table->columns[column].side == 't' && table->cells->pdata[i])
-                numbers[i] = duet__texts_number(&texts, table->cells->pdata[i]);
-        duet__names_shorten((char **)texts.list->pdata, texts.list->len,
-                            widths ? table->columns[column].width : 0);
-        table->columns[column].width = widths ? table->columns[column].width : 0;
-        for (size_t i = 0; i < table->cells->len; i++)
-            if (numbers[i]) {
-                g_free(table->cells->pdata[i]);
-                table->cells->pdata[i] = g_strdup(texts.list->pdata[numbers[i] - 1]);
-            }
-        duet__texts_free(&texts);
-    }
-    if (!widths)
+    for (size_t i = table->count + column; i < table->cells->len; i += table->count)
+        if (table->cells->pdata[i])
+            numbers[i] = duet__texts_number(&texts, table->cells->pdata[i]);
+    duet__names_shorten((char **)texts.list->pdata, texts.list->len, width);
+    for (size_t i = 0; i < table->cells->len; i++)
+        if (numbers[i]) {
+            g_free(table->cells->pdata[i]);
+            table->cells->pdata[i] = g_strdup(texts.list->pdata[numbers[i] - 1]);
+        }
+    g_free(numbers);
+    duet__texts_free(&texts);
+}
+
+/* Shortens all texts that may be cut: paths, or (`cut`) what is wider than its column. */
+static void shorten_all(struct duet__table *table, bool cut)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->columns[i].side == 't') {
+            shorten(table, i, cut ? table->columns[i].width : 0);
+            table->columns[i].width = cut ? table->columns[i].width : 0;
+        }
+    if (!cut)
         measure(table);
 }
 
@@ -283,10 +291,10 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
     if (table->page && whole_width(table, space) > table->page)
         space = 1;
     if (table->page && whole_width(table, space) > table->page) {
-        shorten(table, false);
+        shorten_all(table, false);
         while (whole_width(table, space) > table->page && narrow(table)) {
         }
-        shorten(table, true);
+        shorten_all(table, true);
     }
     for (size_t row = 0; row < table->cells->len / table->count; row++)
         put_row(table, row_of(table, row), stream, indent, space);

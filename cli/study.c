@@ -487,6 +487,7 @@ static int work_on(struct duet__tables *tables, int argc, char *const *argv)
     const struct duet__values *values = &tables->job->values;
     int status = DUET__DONE, shown;
 
+    tables->store.line = tables->job->line;
     if (values->merge)
         status = merge(tables, argc, argv);
     else if (!values->show)

@@ -147,6 +147,8 @@ pathlib.Path("page.html").write_text("old", encoding="utf-8")
 duet("study", "--show", "--out", "page.db", "--html", "page.html")
 page = pathlib.Path("page.html").read_text(encoding="utf-8")
 assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and '"study":true' in page
+line = f'"command":"duet study {" ".join(ONE)} --out page.db --html page.html"'  # not that of --show
+assert line in page, page[-5000:]
 duet("study", *ONE, "--link", "PCIe=2x", "--out", "page.db", status=2)
 duet("study", "--show", "--out", "page.db", "--html", "page.html")  # it has no values in the page
 assert '"link_pcie"' not in pathlib.Path("page.html").read_text(encoding="utf-8")

@@ -272,6 +272,18 @@ sqlite3_stmt *duet__study_estimated(const struct duet__store *store)
                : NULL;
 }
 
+char *duet__study_commands(const struct duet__store *store, const char *other)
+{
+    sqlite3_stmt *row = duet__store_ask(store, NULL, "SELECT command FROM studies ORDER BY rowid");
+    GString *text = g_string_new(NULL);
+
+    while (row && sqlite3_step(row) == SQLITE_ROW)
+        g_string_append_printf(text, "%s%s", text->len ? "\n" : "",
+                               (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    return g_string_free(g_string_append(text, text->len ? "" : other), FALSE);
+}
+
 /* Prints a line for each row, the first one behind `before`. */
 static void put_remarks(FILE *stream, const char *before, const char *label, sqlite3_stmt *row)
 {

@@ -20,8 +20,9 @@ DUET_MUST_CHECK int duet__study_show(FILE *stream, const struct duet__store *sto
 
 /*
  * Writes the page: duet__study_show's table, and charts that its reader makes of all cells.
- * `command`: the command line that asks for it. Returns errors of duet__results_read; DUET_EIO,
- * with an older file unchanged, also if it cannot be written.
+ * `command`: the command line that asks for it, shown where none is known that made the rows.
+ * Returns errors of duet__results_read; DUET_EIO, with an older file unchanged, also if it cannot
+ * be written.
  */
 DUET_MUST_CHECK int duet__study_page(const char *path, const struct duet__store *store,
                                      const char *best, const char *command,
@@ -39,6 +40,10 @@ DUET_MUST_CHECK int duet__study_csv(FILE *stream, const struct duet__store *stor
 sqlite3_stmt *duet__study_builds(const struct duet__store *store);
 sqlite3_stmt *duet__study_failed(const struct duet__store *store);
 sqlite3_stmt *duet__study_estimated(const struct duet__store *store);
+
+/* Returns the command lines that made the rows, a line each, for g_free; or `other`, where the file
+   has none. */
+char *duet__study_commands(const struct duet__store *store, const char *other);
 
 /* The lead of the best cell of a case before its others. */
 struct duet__lead {

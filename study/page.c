@@ -77,10 +77,11 @@ static void put_page(FILE *stream, const void *data)
     const struct source *source = data;
     const struct duet__results *results = source->results;
     g_autofree char *advice = duet__study_advice(results);
+    g_autofree char *command = duet__study_commands(results->store, source->command);
     struct duet__json_writer json = {.stream = stream, .dense = true};
 
     duet__json_print(&json, "{study: true, command: %s, advice: %s, runs: %zu, constants: {",
-                     source->command, advice, results->run_count);
+                     command, advice, results->run_count);
     for (guint i = 0; i < results->constants->len; i += 2)
         duet__json_put_string(&json, results->constants->pdata[i],
                               results->constants->pdata[i + 1]);

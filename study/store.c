@@ -372,7 +372,10 @@ static bool insert(struct duet__store *store, const struct duet__run_key *key, c
     return good;
 }
 
-/* Notes that the columns of a cell are settings. */
+/* The command lines that made rows: in files of older builds the table is missing. */
+#define STUDIES "CREATE TABLE IF NOT EXISTS main.studies(command TEXT PRIMARY KEY);"
+
+/* Notes that the columns of a cell are settings, and which command line made it. */
 static bool note_settings(struct duet__store *store, const struct duet__product *product,
                           bool program)
 {
@@ -384,6 +387,13 @@ static bool note_settings(struct duet__store *store, const struct duet__product 
         const char *option = factor->option ? factor->option->name : factor->column;
         char *text = sqlite3_mprintf("INSERT OR IGNORE INTO settings VALUES(%Q, %Q)",
                                      factor->column, option);
+
+        good = execute(store, text);
+        sqlite3_free(text);
+    }
+    if (good && store->line) {
+        char *text =
+            sqlite3_mprintf(STUDIES "INSERT OR IGNORE INTO studies VALUES(%Q)", store->line);
 
         good = execute(store, text);
         sqlite3_free(text);
@@ -482,6 +492,11 @@ static bool merge_part(struct duet__store *store, uint64_t *added, uint64_t *dif
     good = good && execute(store, text);
     sqlite3_free(text);
     *added = (uint64_t)(sqlite3_total_changes(store->database) - before - settings - deleted);
+    if (good &&
+        number_of(store, "SELECT count(*) FROM part.sqlite_master WHERE name = 'studies'") > 0)
+        good =
+            execute(store, STUDIES "INSERT OR IGNORE INTO main.studies SELECT * FROM part.studies"
+                                   " ORDER BY rowid");
     return good;
 }
 

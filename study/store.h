@@ -4,8 +4,9 @@
  * the key of a run (command, rep, version, platform_hash, inputs_hash), the build of duet and the
  * date of the row, the settings of the cell, and the members that duet__report_write_row writes; a
  * column that a row lacks is NULL. The table `settings` lists the columns that are settings, and
- * their options. Rows are written in transactions: whatever ends the process, committed rows are
- * there and others are not. Other processes may read meanwhile.
+ * their options; `studies` lists the command lines that made rows. Rows are written in
+ * transactions: whatever ends the process, committed rows are there and others are not. Other
+ * processes may read meanwhile.
  */
 #ifndef DUET_STUDY_STORE_H
 #define DUET_STUDY_STORE_H
@@ -23,8 +24,9 @@ struct duet__store {
     sqlite3 *database;
     char *path; /* NULL: in memory */
     sqlite3_stmt *known;
-    GHashTable *columns;               /* names of the columns of `runs` */
-    bool writing;                      /* a transaction is open */
+    GHashTable *columns; /* names of the columns of `runs` */
+    bool writing;        /* a transaction is open */
+    const char *line;    /* the command line that makes rows, borrowed; NULL: unknown */
     const struct duet__product *named; /* rows are in its order of names, borrowed; NULL: by
                                           the alphabet */
 };

@@ -44,7 +44,7 @@ SECTIONS = [
          " --json"]),
     (["JSON: `duet tune --json`"], [""], "", [
         f"duet tune {SMALL} --platform ./mine.json --policy ws --budget 100ms --json"]),
-    (["CSV: `--csv`", "The file"], [""], "free inf paced runs sqlite3", [
+    (["CSV: `--csv`", "The file"], [""], "free inf paced runs sqlite3 studies", [
         f"duet simulate {IDGRAF} {NODES} --wall --csv", f"duet run {SMALL} --reps 1 --csv",
         f"duet study {IDGRAF} --gpu-memory 1GiB --link pcie=1x --quiet --out runs.db"]),
     # `failed` is of kernels or copies, whichever a loss interrupts; reductions may leave `barred`
