@@ -330,7 +330,7 @@ static int compare_sizes(const void *left, const void *right)
 /* Returns the part of all choices among `count` ranks whose sum is at most `most`. */
 static double sums_below(const size_t *ranks, size_t count, size_t whole, size_t most)
 {
-    g_autofree double *parts = g_new0(double, whole + 1); /* of choices with each sum */
+    double *parts = g_new0(double, whole + 1); /* of choices with each sum */
     double below = 0;
 
     parts[0] = 1;
@@ -339,6 +339,7 @@ static double sums_below(const size_t *ranks, size_t count, size_t whole, size_t
             parts[sum] = (parts[sum] + (sum >= ranks[i] ? parts[sum - ranks[i]] : 0)) / 2;
     for (size_t sum = 0; sum <= most; sum++)
         below += parts[sum];
+    g_free(parts);
     return below;
 }
 
@@ -346,11 +347,10 @@ double duet__wilcoxon(const double *differences, size_t count)
 {
     static const double rounding = 1e-12;
     enum { EXACT = 50 };
-    g_autofree double *sorted = g_new(double, count + 1);
-    g_autofree size_t *ranks =
-        g_new(size_t, count + 1); /* twice as large: shared ones are halves */
+    double *sorted = g_new(double, count + 1);
+    size_t *ranks = g_new(size_t, count + 1); /* twice as large: shared ones are halves */
     size_t known = 0, above = 0, whole;
-    double squares = 0;
+    double squares = 0, p;
 
     for (size_t i = 0; i < count; i++)
         if (fabs(differences[i]) > rounding)
@@ -367,9 +367,12 @@ double duet__wilcoxon(const double *differences, size_t count)
     }
     whole = known * (known + 1);
     above = MIN(above, whole - above);
-    if (known <= EXACT)
-        return fmin(1, 2 * sums_below(ranks, known, whole, above));
-    return erfc(fmax(0, (double)whole / 2 - (double)above - 1) / sqrt(squares / 4) / sqrt(2));
+    p = known <= EXACT
+            ? 2 * sums_below(ranks, known, whole, above)
+            : erfc(fmax(0, (double)whole / 2 - (double)above - 1) / sqrt(squares / 4) / sqrt(2));
+    g_free(sorted);
+    g_free(ranks);
+    return fmin(1, p);
 }
 
 void duet__holm(double *p, size_t count)

@@ -62,7 +62,10 @@ static void write_gantt(FILE *stream, const void *data)
                         duet__request_nodes(report->request) > 1 ? " a node" : "",
                         report->request->estimated ? "; estimated kernel times" : "");
 
-    duet__gantt_write_svg(stream, recording, title, subtitle);
+    if (g_str_has_suffix(source->path, ".csv") || g_str_has_suffix(source->path, ".csv.gz"))
+        duet__gantt_write_csv(stream, recording);
+    else
+        duet__gantt_write_svg(stream, recording, title, subtitle);
 }
 
 static void write_html(FILE *stream, const void *data)

@@ -2,6 +2,7 @@
 /* `duet study`, and `simulate` and `run` with options of several values: tables of runs. */
 #include "cli/tables.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -408,13 +409,16 @@ static int print(struct duet__tables *tables, const char *best)
     struct duet_message message = {""};
 
     tables->store.named = tables->study->products->pdata[0];
-    int error = values->csv
-                    ? duet__study_csv(stdout, &tables->store, &message)
+    int error = values->csv ? duet__study_csv(stdout, &tables->store, &message)
+                : values->table && *values->table == 'l'
+                    ? duet__study_latex(stdout, &tables->store, best, &message)
                     : duet__study_show(stdout, &tables->store, best, values->verbose, &message);
     int status = error ? duet__job_refuse(error, &message) : duet__finish_output();
 
     if (!error && values->html &&
         duet__study_page(values->html, &tables->store, best, tables->job->line, &message))
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    if (!error && values->svg && duet__study_charts(values->svg, &tables->store, best, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
     return status;
 }
@@ -531,6 +535,15 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet_fail(&message, DUET_EINVAL, "--html and --out are one file, %s", path);
     if (!error && values->html && !ranks.rank && duet__file_check(values->html, &message))
         error = DUET_EINVAL;
+    if (!error && values->svg && !ranks.rank && g_mkdir_with_parents(values->svg, 0777))
+        error = duet_fail(&message, DUET_EINVAL, "--svg: cannot make the folder %s: %s",
+                          values->svg, g_strerror(errno));
+    if (!error && values->table && strcmp(values->table, "text") != 0 &&
+        strcmp(values->table, "latex") != 0)
+        error = duet_fail(&message, DUET_EINVAL, "--table takes text or latex, not '%s'",
+                          values->table);
+    if (!error)
+        error = duet__exclude(job, "csv", "table", &message);
     if (!error && table)
         error = duet__tables_plan(&tables, &message);
     if (ranks.count > 1)

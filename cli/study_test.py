@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import xml.etree.ElementTree
 
 import testing
 from testing import DUET, ROOT
@@ -147,9 +148,41 @@ pathlib.Path("page.html").write_text("old", encoding="utf-8")
 duet("study", "--show", "--out", "page.db", "--html", "page.html")
 page = pathlib.Path("page.html").read_text(encoding="utf-8")
 assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and '"study":true' in page
-line = f'"command":"duet study {" ".join(ONE)} --out page.db --html page.html"'  # not that of --show
+line = f'"command":"duet study {" ".join(ONE)} --out page.db --html page.html"'  # not of --show
 assert line in page, page[-5000:]
 duet("study", *ONE, "--link", "PCIe=2x", "--out", "page.db", status=2)
+
+# For papers: each chart is drawn from the numbers beside it, which are those of the data base.
+SHOW = ["study", "--show", "--out", "a.db"]
+tex = duet(*SHOW, "--svg", "charts/a", "--table", "latex").stdout.splitlines()
+assert tex[1] == r"\begin{tabular}{lrr}" and tex[3] == r"gpus & heft & ws \\", tex
+pm = r" \$\\pm\$ 0\.\d+"
+assert re.fullmatch(rf"1 & \\textbf\{{0\.\d{{5}}\}}{pm} & 0\.\d{{5}}{pm} \\\\", tex[5]), tex
+means = {(row["gpus"], row["policy"]): row["mean"] for row in rows(
+    "a.db", "gpus, policy, min(mean) AS mean FROM (SELECT *, avg(makespan_s) AS mean",
+    "GROUP BY gpus, tile, policy) GROUP BY gpus, policy")}
+names = {path.stem for path in pathlib.Path("charts/a").iterdir()}
+assert names == {"effects", "ranking-gpus", "ranking-tile", "ranking-policy", *(
+    f"{name}-over-{over}" for over in ("gpus", "tile") for name in ("makespan", "speed", "bound")),
+    "speedup-over-gpus", "efficiency-over-gpus"}, names
+for name in names:
+    lines = table(pathlib.Path(f"charts/a/{name}.csv").read_text(encoding="utf-8"))
+    picture = xml.etree.ElementTree.parse(f"charts/a/{name}.svg").getroot()
+    texts = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    marks = sum("fill" in one.attrib and "transform" in one.attrib for one in picture.iter())
+    assert marks == (0 if "ranking" in name else len(lines) + ("over" in name) * 2), (name, marks)
+    assert "gpus" not in name or "over" not in name or {"gpus", "1", "2", "ws"} < {*texts}, texts
+lines = table(pathlib.Path("charts/a/makespan-over-gpus.csv").read_text(encoding="utf-8"))
+assert {(int(one["gpus"]), one["policy"]): round(float(one["makespan_s"]), 9) for one in lines} == {
+    key: round(mean, 9) for key, mean in means.items()}, (lines, means)
+[p] = [one["p"] for one in table(pathlib.Path("charts/a/ranking-policy.csv").read_text(
+    encoding="utf-8")) if one["value"] == "ws"]
+assert float(p) == 0.125
+pathlib.Path("a_file").write_text("", encoding="utf-8")
+for words, message in ((["--svg", "a_file"], "cannot make the folder a_file"),
+                       (["--table", "tex"], "--table takes text or latex, not 'tex'"),
+                       (["--table", "latex", "--csv"], "--csv and --table")):
+    assert message in duet(*SHOW, *words, status=2).stderr, words
 duet("study", "--show", "--out", "page.db", "--html", "page.html")  # it has no values in the page
 assert '"link_pcie"' not in pathlib.Path("page.html").read_text(encoding="utf-8")
 for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file"),

@@ -3,10 +3,11 @@
  */
 #include "report/gantt.h"
 
+#include <inttypes.h>
 #include <math.h>
 
-const char *const duet__gantt_colours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1",
-                                           "#e15759", "#3aa6a0", "#d4a72c", "#9c755f"};
+#include "base/json.h"
+
 const char *const duet__gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd", "#b0457b"};
 const char *const duet__gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs",
                                               "message"};
@@ -172,4 +173,26 @@ void duet__gantt_fini(struct duet__gantt *gantt)
     g_free(gantt->rows);
     g_free(gantt->places);
     *gantt = (struct duet__gantt){0};
+}
+
+void duet__gantt_write_csv(FILE *stream, const struct duet__recording *recording)
+{
+    static const struct duet_event none = {.kind = DUET_EVENT_COPY};
+    const struct duet_machine *machine = recording->machine;
+    struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
+
+    for (size_t line = 0; line <= recording->event_count; line++) {
+        const struct duet_event *event = line ? &recording->events[line - 1] : &none;
+        const bool task = event->kind == DUET_EVENT_TASK;
+        const char *name = task ? recording->kernels[event->kernel]
+                                : duet__gantt_copy_names[copy_kind(machine, event)];
+
+        duet__json_print(&csv, "worker: %s, name: %s, id: %" PRIu64 ", source: %s, destination: %s",
+                         task ? machine->workers[event->worker].name : NULL, name, event->id,
+                         task ? NULL : machine->nodes[event->source].name,
+                         task ? NULL : machine->nodes[event->destination].name);
+        duet__json_print(&csv, "bytes: %" PRIu64 ", start_s: %g, end_s: %g", event->bytes,
+                         event->start_s, event->end_s);
+        duet__csv_end(&csv);
+    }
 }

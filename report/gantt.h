@@ -86,10 +86,11 @@ enum { DUET_GANTT_SVG_BARS = 20000 };
 void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording, const char *title,
                            const char *subtitle);
 
-/* Colours "#rrggbb" of kernels, which begin again behind the last, and of kinds of copies, readable
- * on white and on dark grey; names of these kinds in legends. */
-enum { DUET_GANTT_COLOURS = 8 };
-extern const char *const duet__gantt_colours[DUET_GANTT_COLOURS];
+/* Writes what the chart shows as CSV, a line for each kernel and copy. */
+void duet__gantt_write_csv(FILE *stream, const struct duet__recording *recording);
+
+/* Colours of kinds of copies, as duet__svg_colours are of kernels; names of these kinds in legends.
+ */
 extern const char *const duet__gantt_copy_colours[DUET_GANTT_COPIES];
 extern const char *const duet__gantt_copy_names[DUET_GANTT_COPIES];
 

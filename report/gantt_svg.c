@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Gantt chart as a self-contained SVG picture. The command's numbers have a '.' in every locale.
- */
+/* A Gantt chart as a self-contained SVG picture. */
 #include "report/gantt.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+#include "report/svg.h"
 
 /* Sizes in pixels. */
 enum {
@@ -27,25 +28,11 @@ static const char style[] =
     "--soft:#98a2ac;--line:#2b3137}}.back{fill:var(--back,#fff)}text{fill:var(--text,#24292f)}"
     ".title{font-size:16px;font-weight:600}.soft{fill:var(--soft,#656d76)}"
     ".grid{stroke:var(--line,#e4e8ec);stroke-width:1}.merged{opacity:.55}</style>\n"
-    "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n";
-
-/* Appends what printf would write, its texts escaped. */
-static void put(GString *svg, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void put(GString *svg, const char *format, ...)
-{
-    va_list args;
-    char *text;
-
-    va_start(args, format);
-    text = g_markup_vprintf_escaped(format, args);
-    va_end(args);
-    g_string_append(svg, text);
-    g_free(text);
-}
+    "<rect class=\"back\" fill=\"#fff\" width=\"100%\" height=\"100%\"/>\n";
 
 static const char *colour_of(bool kernel, uint64_t colour)
 {
-    return kernel ? duet__gantt_colours[colour % DUET_GANTT_COLOURS]
+    return kernel ? duet__svg_colours[colour % DUET__SVG_COLOURS]
                   : duet__gantt_copy_colours[colour % DUET_GANTT_COPIES];
 }
 
@@ -79,11 +66,11 @@ static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
             x = LEFT;
             y += LINE;
         }
-        put(svg,
-            "<rect fill=\"%s\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"/>"
-            "<text x=\"%d\" y=\"%d\">%s</text>\n",
-            colour_of(kernel, colour), x, kernel ? y - 10 : y - 7, kernel ? 12 : 6, x + 20, y,
-            name);
+        duet__svg_put(svg,
+                      "<rect fill=\"%s\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"/>"
+                      "<text x=\"%d\" y=\"%d\">%s</text>\n",
+                      colour_of(kernel, colour), x, kernel ? y - 10 : y - 7, kernel ? 12 : 6,
+                      x + 20, y, name);
         x += width;
     }
     return y;
@@ -92,20 +79,18 @@ static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
 /* Appends the time axis of rows between two heights: grid lines with about 12 dates. */
 static void put_axis(GString *svg, const struct duet__gantt *gantt, int top, int bottom)
 {
-    double scale, step, power;
+    double scale;
     const char *unit = duet__gantt_unit(gantt->end_s, &scale);
+    const double step = duet__svg_step(gantt->end_s * scale, 12);
 
-    step = gantt->end_s * scale / 12;
-    power = pow(10, floor(log10(step)));
-    step = power * (step <= power ? 1 : step <= 2 * power ? 2 : step <= 5 * power ? 5 : 10);
     for (size_t i = 0; (double)i * step <= gantt->end_s * scale * (1 + 1e-9); i++) {
         double x = LEFT + (double)i * step / (gantt->end_s * scale) * (WIDTH - LEFT - RIGHT);
 
-        put(svg,
-            "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text "
-            "class=\"soft\" "
-            "text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%.6g %s</text>\n",
-            x, x, top, bottom + 4, x, bottom + LINE, (double)i * step, unit);
+        duet__svg_put(svg,
+                      "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text "
+                      "class=\"soft\" "
+                      "text-anchor=\"middle\" x=\"%.1f\" y=\"%d\">%.6g %s</text>\n",
+                      x, x, top, bottom + 4, x, bottom + LINE, (double)i * step, unit);
     }
 }
 
@@ -121,16 +106,16 @@ static void put_tooltip(GString *svg, const struct duet__gantt *gantt,
     const char *unit = duet__gantt_unit(gantt->end_s, &scale);
 
     if (kernel && bar->count == 1)
-        put(svg, "<title>%s task %" PRIu64, name, bar->id);
+        duet__svg_put(svg, "<title>%s task %" PRIu64, name, bar->id);
     else if (kernel)
-        put(svg, "<title>%s and others: %" PRIu64 " tasks", name, bar->count);
+        duet__svg_put(svg, "<title>%s and others: %" PRIu64 " tasks", name, bar->count);
     else if (bar->count == 1)
-        put(svg, "<title>%s to %s, handle %" PRIu64 ", %" PRIu64 " bytes", nodes[bar->source].name,
-            nodes[bar->destination].name, bar->id, bar->bytes);
+        duet__svg_put(svg, "<title>%s to %s, handle %" PRIu64 ", %" PRIu64 " bytes",
+                      nodes[bar->source].name, nodes[bar->destination].name, bar->id, bar->bytes);
     else
-        put(svg, "<title>%" PRIu64 " copies, %" PRIu64 " bytes", bar->count, bar->bytes);
-    put(svg, ", from %.6f %s for %.3f ms</title>", bar->start_s * scale, unit,
-        (bar->end_s - bar->start_s) * 1e3);
+        duet__svg_put(svg, "<title>%" PRIu64 " copies, %" PRIu64 " bytes", bar->count, bar->bytes);
+    duet__svg_put(svg, ", from %.6f %s for %.3f ms</title>", bar->start_s * scale, unit,
+                  (bar->end_s - bar->start_s) * 1e3);
 }
 
 static void put_row(GString *svg, const struct duet__gantt *gantt,
@@ -140,14 +125,15 @@ static void put_row(GString *svg, const struct duet__gantt *gantt,
     bool kernels = row->lane == DUET_GANTT_KERNELS;
 
     if (kernels)
-        put(svg, "<text text-anchor=\"end\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 8,
-            y + height - 4, row->name);
+        duet__svg_put(svg, "<text text-anchor=\"end\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 8,
+                      y + height - 4, row->name);
     for (guint i = 0; i < row->bars->len; i++) {
         const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
         double width = (bar->end_s - bar->start_s) * scale;
 
         /* slightly narrower than its time, so that neighbours can be told apart */
-        put(svg, "<rect fill=\"%s\" class=\"%s\" x=\"%.2f\" width=\"%.2f\" y=\"%d\" height=\"%d\">",
+        duet__svg_put(
+            svg, "<rect fill=\"%s\" class=\"%s\" x=\"%.2f\" width=\"%.2f\" y=\"%d\" height=\"%d\">",
             colour_of(kernels, bar->colour), bar->count > 1 ? "merged" : "single",
             LEFT + bar->start_s * scale, width > 2 ? width - 0.4 : fmax(width, 0.15), y, height);
         put_tooltip(svg, gantt, row, bar);
@@ -186,11 +172,11 @@ void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording
 
     duet__gantt_init(&gantt, recording, DUET_GANTT_SVG_BARS);
     unit = duet__gantt_unit(gantt.merged_s, &scale);
-    put(svg, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT, TOP, title);
-    put(svg, "<text class=\"soft\" x=\"%d\" y=\"%d\">%s", LEFT, TOP + LINE, subtitle);
+    duet__svg_put(svg, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT, TOP, title);
+    duet__svg_put(svg, "<text class=\"soft\" x=\"%d\" y=\"%d\">%s", LEFT, TOP + LINE, subtitle);
     if (gantt.merged_s > 0)
-        put(svg, "; pale bars are several kernels or copies, each shorter than %.1f %s",
-            gantt.merged_s * scale, unit);
+        duet__svg_put(svg, "; pale bars are several kernels or copies, each shorter than %.1f %s",
+                      gantt.merged_s * scale, unit);
     g_string_append(svg, "</text>\n");
     height = put_legend(svg, &gantt, TOP + 2 * LINE + 4) + 10;
     height = put_rows(svg, &gantt, height) + LINE + 12;

@@ -58,7 +58,7 @@ struct duet__values {
     const char *out, *trace, *gantt, *html, *machine_xml;   /* files to write; NULL: not wanted */
     char **links, **params, **args, **speeds, **gpu_groups; /* NULL-ended; NULL: none */
     const char *sockets;                                    /* "2x32:NAME" */
-    const char *fraction, *shard, *best, *env;
+    const char *fraction, *shard, *best, *env, *svg, *table;
     struct duet__numbers sizes, tiles;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops,
         verified;

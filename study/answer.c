@@ -126,7 +126,7 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
     g_autoptr(GString) sides = g_string_new(NULL);
 
     for (guint i = 0; i < results->varied->len; i++)
-        g_string_append_c(sides, 't');
+        g_string_append_c(sides, i < results->case_varied ? 'l' : 't');
     g_string_append(sides, results->repeated ? "rrrr" : "rrr");
     g_string_append(sides, chosen ? "rtl" : "");
     duet__table_init(table, sides->str);
@@ -202,17 +202,22 @@ char *duet__study_advice(const struct duet__results *results)
                 : NULL;
 }
 
-/* Prints how policies, or else the levels of the first chosen setting, rank over all cases. */
+guint duet__study_ranked(const struct duet__results *results)
+{
+    for (guint i = results->case_varied; i < results->varied->len; i++)
+        if (!strcmp(duet__varied(results, i)->name, "policy"))
+            return i;
+    return results->case_varied;
+}
+
+/* Prints how the levels of the ranked setting compare over all cases. */
 static void put_ranking(FILE *stream, const struct duet__results *results)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    guint index = results->case_varied;
+    const guint index = duet__study_ranked(results);
     const struct duet__varied *varied;
     struct duet__ranking ranking;
 
-    for (guint i = index; i < results->varied->len; i++)
-        if (!strcmp(duet__varied(results, i)->name, "policy"))
-            index = i;
     if (index == results->varied->len)
         return;
     varied = duet__varied(results, index);

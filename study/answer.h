@@ -28,6 +28,22 @@ DUET_MUST_CHECK int duet__study_page(const char *path, const struct duet__store 
                                      const char *best, const char *command,
                                      struct duet_message *message);
 
+/*
+ * Writes charts into a folder, which is there: those with which the page begins, for each problem
+ * and over each number that varies, effects, and rankings, each as NAME.svg, and the numbers that
+ * it shows as NAME.csv. Without results there are none. Returns errors of duet__results_read;
+ * DUET_EIO, with older files unchanged from the one on that cannot be written.
+ */
+DUET_MUST_CHECK int duet__study_charts(const char *folder, const struct duet__store *store,
+                                       const char *best, struct duet_message *message);
+
+/*
+ * Prints a tabular of LaTeX with a row for each case and a column for each value of the setting
+ * that is ranked: its best makespan, the shortest in bold. Returns errors of duet__results_read.
+ */
+DUET_MUST_CHECK int duet__study_latex(FILE *stream, const struct duet__store *store,
+                                      const char *best, struct duet_message *message);
+
 /* Prints all rows as CSV, with everything known of them. Returns DUET_EIO. */
 DUET_MUST_CHECK int duet__study_csv(FILE *stream, const struct duet__store *store,
                                     struct duet_message *message);
@@ -51,6 +67,10 @@ struct duet__lead {
     double mean, reach; /* to the second, in parts of the best; INFINITY: too few runs */
     char sure[32];      /* "sure", or why the lead is not */
 };
+
+/* Returns the setting whose values are ranked: the policy, or else the first that is chosen over;
+   the number of settings: none is. */
+guint duet__study_ranked(const struct duet__results *results);
 
 struct duet__lead duet__study_lead(const struct duet__results *results, size_t index);
 

@@ -169,7 +169,7 @@ static double fill(const struct duet__results *results, guint varied, double *va
 static void compare_own(struct duet__ranking *ranking, const double *values, char *const *names)
 {
     const size_t levels = ranking->levels, cases = ranking->cases;
-    g_autofree double *differences = g_new(double, cases + 1);
+    double *differences = g_new(double, cases + 1);
 
     ranking->own = ranking->order[0];
     for (size_t i = levels; i-- > 0;)
@@ -180,6 +180,7 @@ static void compare_own(struct duet__ranking *ranking, const double *values, cha
             differences[c] = values[c * levels + i] - values[c * levels + ranking->own];
         ranking->against[i] = duet__wilcoxon(differences, cases);
     }
+    g_free(differences);
     /* the last one takes its place meanwhile */
     ranking->against[ranking->own] = ranking->against[levels - 1];
     duet__holm(ranking->against, levels - 1);

@@ -161,8 +161,8 @@ class Table(list):
             return trace
 
     def gantt(self, path, row=0):
-        """Draws a row's first run: .svg by duet, other formats by matplotlib."""
-        if pathlib.Path(path).suffix == ".svg":
+        """Draws a row's first run: .svg, and its bars as .csv, by duet, others by matplotlib."""
+        if pathlib.Path(path).suffix in (".svg", ".csv"):
             return self._write("gantt", path, row)
         self.trace(row=row).gantt().figure.savefig(path)
         return pathlib.Path(path)

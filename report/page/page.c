@@ -11,6 +11,7 @@
 #include "base/fields.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
+#include "report/svg.h"
 #include "trace/counters.h"
 #include "trace/path.h"
 
@@ -328,7 +329,7 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
 static void begin_extra(struct duet__json_writer *writer)
 {
     duet__json_begin(writer, NULL, '{');
-    DUET__ARRAY_WRITE(writer, "colours", DUET__TEXT, duet__gantt_colours, DUET_GANTT_COLOURS);
+    DUET__ARRAY_WRITE(writer, "colours", DUET__TEXT, duet__svg_colours, DUET__SVG_COLOURS);
     DUET__ARRAY_WRITE(writer, "copy_colours", DUET__TEXT, duet__gantt_copy_colours,
                       DUET_GANTT_COPIES);
     DUET__ARRAY_WRITE(writer, "copy_names", DUET__TEXT, duet__gantt_copy_names, DUET_GANTT_COPIES);
