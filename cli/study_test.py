@@ -178,6 +178,20 @@ assert {(int(one["gpus"]), one["policy"]): round(float(one["makespan_s"]), 9) fo
 [p] = [one["p"] for one in table(pathlib.Path("charts/a/ranking-policy.csv").read_text(
     encoding="utf-8")) if one["value"] == "ws"]
 assert float(p) == 0.125
+
+# Own policies are paths: they are compared with each other one, and named by what differs.
+os.mkdir("policies_of_my_own")
+for name in "own_best", "own_second":
+    shutil.copy(pathlib.Path(os.environ["DUET_BUILD_DIR"], "examples/policies/random_worker.so"),
+                f"policies_of_my_own/{name}.so")
+text = duet("study", *ONE[:-4], "--n", "1920,3840", "--tile", "480", "--noise", "--reps", "3",
+            "--gpus", "1,2", "--cpus", "4", "--link", "pcie=1x,2x", "--policy",
+            "heft,./policies_of_my_own/own_best.so,./policies_of_my_own/own_second.so",
+            "--out", "own.db", "--svg", "charts/own").stdout
+assert re.search(r"^\./policies_of_my_own/own_best\.so against each other .*: heft 0.016, "
+                 r"\./policies_of_my_own/own_second\.so 1$", text.replace("\n  ", " "), re.M), text
+assert re.search(r" heft .* own_best +sure$", text, re.M), text
+assert ">own_best (" in pathlib.Path("charts/own/ranking-policy.svg").read_text(encoding="utf-8")
 pathlib.Path("a_file").write_text("", encoding="utf-8")
 for words, message in ((["--svg", "a_file"], "cannot make the folder a_file"),
                        (["--table", "tex"], "--table takes text or latex, not 'tex'"),

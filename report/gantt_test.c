@@ -96,6 +96,34 @@ static void check_svg(const struct duet__recording *recording, const char *title
     g_assert_true(!strstr(text, "class=\"merged\"") == !merged);
 }
 
+/* The CSV has a line for each event, with the names of its places. */
+static void test_csv(void)
+{
+    struct sample sample;
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    sample_init(&sample, 2, 2, 300);
+    duet__gantt_write_csv(stream, &sample.recordings[1]);
+    fclose(stream);
+    lines = g_strsplit(text, "\n", -1);
+    g_assert_cmpuint(g_strv_length(lines), ==, sample.recordings[1].event_count + 2);
+    g_assert_cmpstr(lines[0], ==, "worker,name,id,source,destination,bytes,start_s,end_s");
+    for (size_t i = 0; i < sample.recordings[1].event_count; i++) {
+        const struct duet_event *event = &sample.recordings[1].events[i];
+        g_auto(GStrv) cells = g_strsplit(lines[i + 1], ",", -1);
+
+        g_assert_cmpstr(cells[0], ==,
+                        event->kind == DUET_EVENT_TASK
+                            ? sample.recordings[1].machine->workers[event->worker].name
+                            : "");
+        g_assert_cmpfloat_with_epsilon(g_ascii_strtod(cells[7], NULL), event->end_s, 1e-12);
+    }
+    sample_fini(&sample);
+}
+
 static void test_svg(void)
 {
     struct sample sample;
@@ -113,4 +141,4 @@ static void test_svg(void)
     sample_fini(&sample);
 }
 
-TEST_MAIN(test_rows, test_merge, test_units, test_svg)
+TEST_MAIN(test_rows, test_merge, test_units, test_csv, test_svg)

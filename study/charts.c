@@ -395,7 +395,7 @@ static void draw_ranking(GString *svg, struct chart *chart)
     const struct duet__ranking *ranking = chart->rankings;
     const size_t count = chart->points->len;
     const struct point *points = point_of(chart, 0);
-    const double side = 56 + longest(chart->x), left = side + 14, axis = TOP + 36;
+    const double side = 64 + longest(chart->x), left = side + 14, axis = TOP + 36;
     const double unit = (double)WIDTH / (double)(count - 1);
     const double reach = fmin(ranking->distance, (double)(count - 1)) * unit;
     const int step = count > 10 ? (int)duet__svg_step((double)count, 10) : 1;
@@ -432,8 +432,8 @@ static void draw_ranking(GString *svg, struct chart *chart)
         const double y = first + LINE * (double)(right ? count - 1 - i : i) + 4;
         const double edge = right ? left + WIDTH + 14 : side;
         const char *name = chart->x->names[chart->x->places[points[i].by]];
-        g_autofree char *text = right ? g_strdup_printf("%.2f  %s", points[i].y, name)
-                                      : g_strdup_printf("%s  %.2f", name, points[i].y);
+        g_autofree char *text = right ? g_strdup_printf("(%.2f) %s", points[i].y, name)
+                                      : g_strdup_printf("%s (%.2f)", name, points[i].y);
 
         duet__svg_put(svg, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n",
                       left + (points[i].y - 1) * unit, axis, y, edge);

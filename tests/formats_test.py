@@ -58,6 +58,8 @@ SECTIONS = [
          f"duet simulate {IDGRAF} --policy auto --param potrf=any --trace choice.json",
          f"duet simulate {IDGRAF} --tile 320 --set-arch --gpus 1 --gpu-memory 5MiB"
          " --trace full.json"]),
+    (["Gantt and page: `--gantt`, `--html`"], [], "report", [
+        f"duet simulate {IDGRAF} --gantt run.csv"]),
     (["JSON: `duet validate --json`, `duet compare --json`"], [""], "", [
         "duet compare choice.json full.json --json"]),
     (["CSV: `duet validate --csv`, `duet compare --csv`"], [], "", [
