@@ -10,6 +10,7 @@
 #include "cli/job.h"
 #include "report/gantt.h"
 #include "base/atomic_file.h"
+#include "base/table.h"
 #include "report/page/page.h"
 #include "trace/trace.h"
 #include "runtime/open.h"
@@ -46,6 +47,15 @@ static void write_trace(FILE *stream, const void *data)
     duet__trace_write(stream, &trace);
 }
 
+/* Returns the name of a policy, "mine:a=1" of "./own/mine.so:a=1". The caller frees it. */
+static char *short_name(const char *policy)
+{
+    char *name = g_strdup(policy);
+
+    duet__names_shorten(&name, 1, 0);
+    return name;
+}
+
 static void write_gantt(FILE *stream, const void *data)
 {
     const struct source *source = data;
@@ -54,9 +64,10 @@ static void write_gantt(FILE *stream, const void *data)
     g_autofree char *resources = duet__report_resources(&report->request->machine);
     g_autofree char *problem = duet__report_problem(report);
     g_autofree char *place = duet__request_place(report->request);
+    g_autofree char *policy = short_name(source->series->policy);
     g_autofree char *title =
-        g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
-                        source->series->policy, recording->makespan_s);
+        g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place, policy,
+                        recording->makespan_s);
     g_autofree char *subtitle =
         g_strdup_printf("%s; %s%s%s", problem, resources,
                         duet__request_nodes(report->request) > 1 ? " a node" : "",
@@ -100,19 +111,15 @@ static const char *path_of(const struct duet__job *job, const struct output *out
  */
 static char *path_for(const char *path, const char *policy)
 {
-    g_autofree char *base = duet__policy_base(policy);
-    g_autofree char *name = g_path_get_basename(base);
-    const char *parameters = policy + strlen(base);
+    g_autofree char *name = short_name(policy);
     const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *dot = strrchr(file, '.');
 
-    if (strchr(base, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
-        *strrchr(name, '.') = 0;
     if (dot && strcmp(dot, ".gz") == 0 && g_strrstr_len(file, dot - file, "."))
         dot = g_strrstr_len(file, dot - file, ".");
     if (!dot || dot == file)
         dot = path + strlen(path);
-    return g_strdup_printf("%.*s-%s%s%s", (int)(dot - path), path, name, parameters, dot);
+    return g_strdup_printf("%.*s-%s%s", (int)(dot - path), path, name, dot);
 }
 
 /* Returns the names of an output, NULL-ended: one, or one for each policy; for g_strfreev. */

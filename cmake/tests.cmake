@@ -230,7 +230,8 @@ list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
 list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|py|sh)$")
 if(DUET_SANITIZE)
-  list(FILTER sources EXCLUDE REGEX "^python/") # sanitizers want to be loaded before Python
+  # sanitizers want to be loaded before Python
+  list(FILTER sources EXCLUDE REGEX "^(python/|examples/lessons_)")
 endif()
 set(of_cuda "(^backends/cuda/|/cuda_|/kernels_cuda)[^/]*$")
 if(NOT DUET_HAVE_FAKE_CUDA)
