@@ -377,17 +377,16 @@ double duet__wilcoxon(const double *differences, size_t count)
 
 void duet__holm(double *p, size_t count)
 {
-    g_autofree double *raw = g_memdup2(p, count * sizeof *p);
+    double *raw = g_memdup2(p, count * sizeof *p), *steps = g_new0(double, count + 1);
 
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++) { /* of each step up to its own, the largest */
-            size_t left = 0;
-
-            for (size_t j = 0; j < count; j++)
-                left += raw[j] >= raw[k];
-            if (raw[k] <= raw[i])
-                p[i] = fmax(p[i], fmin(1, (double)left * raw[k]));
-        }
+        for (size_t k = 0; k < count; k++)
+            steps[i] += raw[k] >= raw[i] ? raw[i] : 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++) /* the largest of all steps up to its own */
+            p[i] = raw[k] <= raw[i] ? fmax(p[i], fmin(1, steps[k])) : p[i];
+    g_free(raw);
+    g_free(steps);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -239,7 +239,7 @@ static int compare_ends(const void *first, const void *second)
 {
     const struct line_end *a = first, *b = second;
 
-    return a->y < b->y ? -1 : a->y > b->y;
+    return a->y < b->y ? -1 : a->y > b->y ? 1 : a->line < b->line ? -1 : a->line > b->line;
 }
 
 /* Appends names at the ends of lines, apart from each other. */
@@ -783,7 +783,8 @@ int duet__study_charts(const char *folder, const struct duet__store *store, cons
     output.rankings = (struct duet__ranking *)(void *)g_array_set_size(rankings, count)->data;
     for (guint i = 0; i < count; i++) {
         factor_init(&output.factors[i], duet__varied(&results, i), i);
-        duet__rank(&results, i, &output.rankings[i]);
+        if (i >= results.problem_varied)
+            duet__rank(&results, i, &output.rankings[i]);
         numbers |= output.factors[i].numbers != NULL;
     }
     for (guint i = 0; i < count && !output.error; i++)
