@@ -544,8 +544,10 @@ static char *title_of(const struct output *output, const struct duet__cell *cell
     GString *title = g_string_new(NULL), *best = g_string_new(NULL);
 
     for (guint i = 0; i < constants->len; i += 2) {
-        const char *name = constants->pdata[i], *value = constants->pdata[i + 1];
+        const char *name = constants->pdata[i];
+        g_autofree char *value = g_strdup(constants->pdata[i + 1]);
 
+        duet__names_shorten(&value, 1, 0);
         if (!strcmp(name, "workload") || !strcmp(name, "program"))
             g_string_prepend(title, value);
         else if (!strcmp(name, "platform"))
@@ -563,10 +565,15 @@ static char *title_of(const struct output *output, const struct duet__cell *cell
             g_string_append_printf(best, "%s%s", best->len ? ", " : "; best of ", factor->name);
             continue;
         }
-        g_string_append_printf(title, "%s%s %s", title->len ? ", " : "", factor->name, value);
+        if (!strcmp(factor->name, "workload"))
+            g_string_prepend(title, value);
+        else
+            g_string_append_printf(title, ", %s %s", factor->name, value);
         g_string_append_printf(file, "-%s-%s", factor->name, value);
     }
-    g_string_append(title, title->len ? best->str : "All cases");
+    if (!title->len || strchr(" ,", *title->str))
+        g_string_prepend(title, "All cases");
+    g_string_append(title, best->str);
     g_string_free(best, TRUE);
     return g_string_free(title, FALSE);
 }

@@ -60,6 +60,11 @@ SECTIONS = [
          " --trace full.json"]),
     (["Gantt and page: `--gantt`, `--html`"], [], "report", [
         f"duet simulate {IDGRAF} --gantt run.csv"]),
+    (["CSV: `duet study --svg`"], [], "", [
+        f"duet study cholesky --platform idgraf --n 1920,3840 --tile 320,480 --gpus 1,2 --policy "
+        f"ws,heft --quiet --out {name}.db --svg charts >&2; cat charts/{name}.csv"
+        for name in ("speedup-over-gpus-n-1920", "efficiency-over-gpus-n-1920", "effects",
+                     "ranking-policy")]),
     (["JSON: `duet validate --json`, `duet compare --json`"], [""], "", [
         "duet compare choice.json full.json --json"]),
     (["CSV: `duet validate --csv`, `duet compare --csv`"], [], "", [
