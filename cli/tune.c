@@ -136,6 +136,7 @@ static int choose(struct duet__tune *tune, struct duet__tables *tables,
         error = duet__tables_plan(tables, &tune->message);
     if (!error)
         error = duet__store_open(&tables->store, values->out, DUET__STORE_WRITE, &tune->message);
+    tables->store.line = tables->job->line;
     if (!error)
         error = duet__tune_search(tune);
     if (!error && tune->found->len && tune->here && !values->no_verify) {

@@ -41,6 +41,7 @@ first = tune(*SPACE, "--out", "t.db", "--budget", "3600s")
 duet("study", *SPACE, "--out", "s.db")
 [(best, command)] = ask("s.db", "SELECT min(makespan_s), command FROM runs")
 tuned = ask("t.db", "SELECT min(makespan_s) FROM runs WHERE noise IS NULL")
+assert "--out t.db --budget 3600s" in ask("t.db", "SELECT command FROM studies")[0][0]
 assert tuned == [(best,)] and first["settings"] == 18, (tuned, best, first)
 assert first["simulations"]["n"] == 18 and first["simulations"]["noise"] >= 3 * 3, first
 again = tune(*SPACE, "--out", "t.db", "--budget", "3600s")
