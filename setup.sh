@@ -5,7 +5,7 @@
 set -eu
 
 packages="
-    build-essential cmake ninja-build pkg-config ccache file
+    build-essential gfortran cmake ninja-build pkg-config ccache file
     libglib2.0-dev libjansson-dev libxml2-dev zlib1g-dev libsqlite3-dev
     libopenmpi-dev openmpi-bin
     libsimgrid-dev

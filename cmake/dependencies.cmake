@@ -71,6 +71,15 @@ if(NOT DUET_MPI STREQUAL OFF)
   endif()
 endif()
 
+# A compiler for the module of Fortran: what is written in it is left out without one.
+include(CheckLanguage)
+check_language(Fortran)
+set(DUET_HAVE_FORTRAN OFF)
+if(CMAKE_Fortran_COMPILER)
+  enable_language(Fortran)
+  set(DUET_HAVE_FORTRAN ON)
+endif()
+
 include(cuda)
 include(opencl)
 include(openmp)

@@ -45,9 +45,13 @@ set(device "$<COMPILE_LANGUAGE:CUDA>")
 target_compile_options(duet_flags INTERFACE
   "$<${device}:--fmad=false;-Wno-deprecated-gpu-targets;-Xcompiler=-ffp-contract=off>"
   "$<${device}:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>")
+# of Fortran 2008 alone, so that other compilers know it, too
+set(fortran "$<COMPILE_LANG_AND_ID:Fortran,GNU>")
+target_compile_options(duet_flags INTERFACE
+  "$<${fortran}:-std=f2008;-Wall;-Wextra;-Wno-compare-reals>")
 if(DUET_WERROR)
   target_compile_options(duet_flags INTERFACE
-    $<${host}:-Werror> "$<${device}:-Werror=all-warnings;-Xcompiler=-Werror>")
+    $<${host}:-Werror> $<${fortran}:-Werror> "$<${device}:-Werror=all-warnings;-Xcompiler=-Werror>")
 endif()
 # Programs that link libduet read a thread's own variables by descriptors, in a third of the
 # instructions that __tls_get_addr takes; libduet may still be loaded later.

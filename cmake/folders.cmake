@@ -131,28 +131,43 @@ function(duet_command main)
   set_target_properties(duet_command PROPERTIES OUTPUT_NAME duet)
 endfunction()
 
+# duet_fortran(): the module of Fortran, which its programs link. Nothing without a compiler.
+function(duet_fortran)
+  if(DUET_HAVE_FORTRAN AND TARGET duet_shared)
+    add_library(duet_fortran STATIC ${PROJECT_SOURCE_DIR}/core/include/duet/duet.f90)
+    set_target_properties(duet_fortran PROPERTIES
+      Fortran_MODULE_DIRECTORY ${PROJECT_BINARY_DIR}/modules/fortran)
+    target_include_directories(duet_fortran INTERFACE ${PROJECT_BINARY_DIR}/modules/fortran)
+    target_link_libraries(duet_fortran PRIVATE duet_flags INTERFACE duet_shared)
+  endif()
+endfunction()
+
 # duet_programs(FOLDER [PUBLIC_API] [EXCLUDE name...]): one program a file, FOLDER/NAME in the
-# build, or FOLDER/NAME_cpp of one in C++. With PUBLIC_API they see what an application sees: the
-# public headers and libduet.
+# build, FOLDER/NAME_cpp of one in C++, FOLDER/NAME_f90 of one in Fortran. With PUBLIC_API they see
+# what an application sees: the public headers and libduet.
 function(duet_programs folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "PUBLIC_API" "" "EXCLUDE")
   file(GLOB sources CONFIGURE_DEPENDS
-    ${PROJECT_SOURCE_DIR}/${folder}/*.c ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+    ${PROJECT_SOURCE_DIR}/${folder}/*.c ${PROJECT_SOURCE_DIR}/${folder}/*.cpp
+    ${PROJECT_SOURCE_DIR}/${folder}/*.f90)
+  if(NOT TARGET duet_fortran)
+    list(FILTER sources EXCLUDE REGEX "\\.f90$")
+  endif()
   foreach(name IN LISTS arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "/${name}\\.c$")
   endforeach()
   list(FILTER sources EXCLUDE REGEX "_test\\.(c|cpp)$")
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
-    if(source MATCHES "\\.cpp$")
-      string(APPEND name _cpp) # beside the same program in C
+    if(source MATCHES "\\.(cpp|f90)$")
+      string(APPEND name _${CMAKE_MATCH_1}) # beside the same program in C
     endif()
     set(target ${folder}-${name})
     if(arg_PUBLIC_API)
       if(NOT TARGET duet_shared)
         continue()
       endif()
-      file(STRINGS ${source} blas REGEX "<(lapacke|cblas)[.]h>")
+      file(STRINGS ${source} blas REGEX "<(lapacke|cblas)[.]h>|subroutine openblas_")
       if(blas AND NOT DUET_HAVE_BLAS)
         continue()
       endif()
@@ -164,6 +179,11 @@ function(duet_programs folder)
       target_link_libraries(${target} PRIVATE duet_flags duet_shared Threads::Threads m)
       if(opencl)
         target_link_libraries(${target} PRIVATE OpenCL::OpenCL)
+      endif()
+      if(source MATCHES "\\.f90$")
+        target_link_libraries(${target} PRIVATE duet_fortran)
+        set_target_properties(${target} PROPERTIES
+          Fortran_MODULE_DIRECTORY ${PROJECT_BINARY_DIR}/modules/${target})
       endif()
       if(blas)
         target_link_libraries(${target} PRIVATE duet_blas)

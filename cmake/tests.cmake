@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests. X/Y_test.c, X/Y_test.cpp, X/Y_test.py and X/Y_test.sh become the test X.Y; those in tests/
-# are about the repository as a whole and are called repo.Y. Exit status 77 means skipped. Y ending
+# Tests. X/Y_test.c, .cpp, .f90, .py and .sh become the test X.Y; those in tests/ are about the
+# repository as a whole and are called repo.Y. Exit status 77 means skipped. Y ending
 # in "_long" gives the label "long": left out under sanitizers. What takes long or may be disturbed
 # has the label "check": scripts/check runs it, and scripts/test the rest.
 #
@@ -228,7 +228,10 @@ set(patterns base core platforms sim backends real nodes workloads trace runtime
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
-list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|py|sh)$")
+list(FILTER sources INCLUDE REGEX "_test\\.(c|cpp|f90|py|sh)$")
+if(NOT TARGET duet_fortran)
+  list(FILTER sources EXCLUDE REGEX "\\.f90$")
+endif()
 if(DUET_SANITIZE)
   # sanitizers want to be loaded before Python
   list(FILTER sources EXCLUDE REGEX "^(python/|examples/lessons_)")
@@ -245,7 +248,7 @@ if(NOT DUET_HAVE_OPENMP)
   list(FILTER sources EXCLUDE REGEX "^openmp/|/openmp_[^/]*$")
 endif()
 foreach(source IN LISTS sources)
-  string(REGEX REPLACE "_test\\.[a-z]+$" "" name ${source})
+  string(REGEX REPLACE "_test\\.[a-z0-9]+$" "" name ${source})
   string(REGEX REPLACE "^tests/" "repo/" name ${name})
   string(REPLACE "/" "." name ${name})
   if(NOT name MATCHES "${DUET_TESTS}") # a regular expression, of a build that runs no others
@@ -256,6 +259,15 @@ foreach(source IN LISTS sources)
     duet_test_properties(${name})
   elseif(source MATCHES "\\.sh$")
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${source})
+    duet_test_properties(${name})
+  elseif(source MATCHES "\\.f90$") # a program of its own, of the public interface
+    add_executable(tests-${name} ${source})
+    target_link_libraries(tests-${name} PRIVATE duet_flags duet_fortran)
+    set_target_properties(tests-${name} PROPERTIES
+      OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+      Fortran_MODULE_DIRECTORY ${PROJECT_BINARY_DIR}/modules/${name})
+    add_custom_target(test-${name} DEPENDS tests-${name})
+    add_test(NAME ${name} COMMAND tests-${name})
     duet_test_properties(${name})
   elseif(source MATCHES ${of_cuda})
     duet_fake_test(${name} ${source})

@@ -108,7 +108,8 @@ def run_page(path):
 
 pages = [path for path in repository.files() if path.suffix == ".md"
          and (str(path) in (sys.argv[1:] or {"README.md", "CONTRIBUTING.md"})
-              or path.parts[0] == "docs" and not sys.argv[1:])]
+              or path.parts[0] == "docs" and not sys.argv[1:])
+         and (path.name != "fortran.md" or shutil.which("gfortran"))]
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     results = list(pool.map(run_page, pages))
 repository.finish([problem for _, problems in results for problem in problems],

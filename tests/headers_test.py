@@ -3,6 +3,7 @@
 to C++23, with the one of C++17 from there on, without the warnings that users of C++ ask for."""
 
 import os
+import re
 import subprocess
 
 import repository
@@ -16,10 +17,15 @@ LANGUAGES = [
 FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror", "-Wno-unused",
          "-I", "core/include", "-"]
 
+# what Fortran knows of a struct: it does not compile where that is wrong
+WORDS = re.search(r"config_words = (\d+)", repository.read("core/include/duet/duet.f90")).group(1)
+IN_FORTRAN = f"extern char config_words[sizeof(struct duet_config) == 8 * {WORDS} ? 1 : -1];\n"
+
 problems = []
 headers = [path for path in repository.sources()
            if path.parts[:3] == ("core", "include", "duet") and path.suffix == ".h"]
 includes = [f"#include <duet/{header.name}>\n" for header in headers]
+includes.append("#include <duet/duet.h>\n" + IN_FORTRAN)
 MODERN = {f"-std=c++{standard}" for standard in ("17", "20", "2b")}
 for language in LANGUAGES:
     # one at a time by the first, of C; what a header needs of others is the same in all

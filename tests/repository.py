@@ -10,7 +10,8 @@ ROOT = pathlib.Path(os.environ.get("DUET_SOURCE_DIR", pathlib.Path(__file__).par
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR", ROOT / "build")).resolve()
 SKIPPED = 77
 
-SOURCE_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".cu"}
+C_SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".cu"}
+SOURCE_SUFFIXES = C_SUFFIXES | {".f90"}
 SCRIPT_SUFFIXES = {".py", ".sh", ".cmake"}
 PAGE_SUFFIXES = {".html", ".css", ".js"}
 
@@ -31,7 +32,7 @@ def files():
 
 def sources():
     """C and C++ files, headers included."""
-    return [path for path in files() if path.suffix in SOURCE_SUFFIXES]
+    return [path for path in files() if path.suffix in C_SUFFIXES]
 
 
 def is_test(path):

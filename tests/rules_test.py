@@ -57,7 +57,8 @@ def function_problems(paths):
     if not shutil.which("ctags") or not paths:
         return
     tags = subprocess.run(
-        ["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "--kinds-C++=f", "-f", "-",
+        ["ctags", "--output-format=json", "--fields=+ne", "--kinds-C=f", "--kinds-C++=f",
+         "--kinds-Fortran=fs", "-f", "-",
          *map(str, paths)],
         cwd=repository.ROOT, capture_output=True, text=True, check=True)
     for text in tags.stdout.splitlines():
@@ -111,7 +112,8 @@ texts = [path for path in repository.files() if is_text_of_ours(path)]
 problems = []
 for text_path in texts:
     problems.extend(line_problems(text_path, repository.read(text_path).splitlines()))
-problems.extend(function_problems(repository.sources()))
+problems.extend(function_problems([path for path in texts
+                                   if path.suffix in repository.SOURCE_SUFFIXES]))
 problems.extend(prefix_problems([path for path in texts if path.suffix == ".h"]))
 problems.extend(tag_problems([path for path in texts if path.suffix == ".h"
                               and "test" not in path.stem]))

@@ -34,7 +34,7 @@ passed.mkdir(exist_ok=True)
 ours = sorted({command["file"]: command for command in commands
                if pathlib.Path(command["file"]).exists()
                and repository.BUILD not in pathlib.Path(command["file"]).parents
-               and not command["file"].endswith(".cu")}.values(),
+               and not command["file"].endswith((".cu", ".f90"))}.values(),
               key=lambda command: -pathlib.Path(command["file"]).stat().st_size)
 (passed / "compile_commands.json").write_text(json.dumps(ours), encoding="utf-8")
 configuration = (repository.ROOT / ".clang-tidy").read_bytes()
