@@ -13,7 +13,7 @@ install(TARGETS duet_shared EXPORT duet
 install(DIRECTORY platforms DESTINATION ${data} COMPONENT library
   FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "*.xml")
 install(DIRECTORY core/include/duet TYPE INCLUDE COMPONENT development
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.f90")
 
 # Manual pages, made of what the command says, and completion in bash.
 find_package(Python3 QUIET COMPONENTS Interpreter)
@@ -30,13 +30,17 @@ endif()
 install(FILES cli/completion.bash RENAME duet COMPONENT command
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
-# find_package(duet) gives the target duet::duet.
+# find_package(duet) gives the target duet::duet, and more by components.
 set_target_properties(duet_shared PROPERTIES EXPORT_NAME duet)
 install(EXPORT duet NAMESPACE duet:: DESTINATION ${libraries}/cmake/duet
-  FILE duet-config.cmake COMPONENT development)
+  FILE duet-targets.cmake COMPONENT development)
+configure_package_config_file(cmake/duet-config.cmake.in ${PROJECT_BINARY_DIR}/duet-config.cmake
+  INSTALL_DESTINATION ${libraries}/cmake/duet NO_CHECK_REQUIRED_COMPONENTS_MACRO
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/duet-config-version.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/duet-config-version.cmake
+install(FILES
+  ${PROJECT_BINARY_DIR}/duet-config-version.cmake ${PROJECT_BINARY_DIR}/duet-config.cmake
   DESTINATION ${libraries}/cmake/duet COMPONENT development)
 
 # pkg-config. Relative: right also after cmake --install --prefix.

@@ -56,22 +56,45 @@ try() {
 mkdir "$place/application"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.c" "$place/application/main.c"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.cpp" "$place/application/main.cpp"
+cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.f90" "$place/application/main.f90"
 cat >"$place/application/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.24)
 project(application LANGUAGES C CXX)
 set(CMAKE_C_STANDARD 11)
-set(CMAKE_CXX_STANDARD 17)
-find_package(duet 0.2 REQUIRED)
+find_package(duet 0.2 REQUIRED COMPONENTS cxx python)
+if(NOT EXISTS ${duet_PYTHON_PATH}/duet)
+  message(FATAL_ERROR "no package for Python in ${duet_PYTHON_PATH}")
+endif()
 add_executable(application main.c)
 target_link_libraries(application PRIVATE duet::duet m)
 add_executable(application_cpp main.cpp)
-target_link_libraries(application_cpp PRIVATE duet::duet)
+target_link_libraries(application_cpp PRIVATE duet::cxx)
+find_package(duet OPTIONAL_COMPONENTS fortran ada)
+if(NOT duet_FOUND OR duet_fortran_FOUND OR duet_ada_FOUND)
+  message(FATAL_ERROR "optional components that are not there")
+endif()
+find_package(duet COMPONENTS ada)
+if(duet_FOUND OR NOT duet_NOT_FOUND_MESSAGE MATCHES "there are cxx, fortran and python")
+  message(FATAL_ERROR "a component that is not there: ${duet_NOT_FOUND_MESSAGE}")
+endif()
+include(CheckLanguage)
+check_language(Fortran)
+if(CMAKE_Fortran_COMPILER)
+  enable_language(Fortran)
+  find_package(duet REQUIRED COMPONENTS fortran)
+  foreach(name IN ITEMS application_f90 another_f90) # each of which uses the module
+    add_executable(${name} main.f90)
+    target_link_libraries(${name} PRIVATE duet::fortran openblas)
+    set_target_properties(${name} PROPERTIES Fortran_MODULE_DIRECTORY of_${name})
+  endforeach()
+endif()
 END
 run cmake -S "$place/application" -B "$place/build" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$DUET_CC" -DCMAKE_CXX_COMPILER="$DUET_CXX"
 run cmake --build "$place/build"
 try "$place/build/application"
 try "$place/build/application_cpp"
+[ ! -f "$place/build/another_f90" ] || try "$place/build/another_f90"
 
 PKG_CONFIG_PATH=$library/pkgconfig
 export PKG_CONFIG_PATH
