@@ -46,26 +46,13 @@ contains
         error = 0
         call c_f_pointer(call%args, kind)
         select case (kind)
-        case (1)
-            call duet_get(call, 1, i4, error)
-            i4 = i4 + 1
-        case (2)
-            call duet_get(call, 1, i8, error)
-            i8 = i8 + 1
-        case (3)
-            call duet_get(call, 1, r4, error)
-            r4 = r4 + 1
-        case (4)
-            call duet_get(call, 1, r8, error)
-            r8 = r8 + 1
-        case (5)
-            call duet_get(call, 1, c4, error)
-            c4 = c4 + 1
-        case (6)
-            call duet_get(call, 1, c8, error)
-            c8 = c8 + 1
-        case default
-            call duet_get(call, 2, r8, error)
+        case (1); call duet_get(call, 1, i4, error); i4 = i4 + 1
+        case (2); call duet_get(call, 1, i8, error); i8 = i8 + 1
+        case (3); call duet_get(call, 1, r4, error); r4 = r4 + 1
+        case (4); call duet_get(call, 1, r8, error); r8 = r8 + 1
+        case (5); call duet_get(call, 1, c4, error); c4 = c4 + 1
+        case (6); call duet_get(call, 1, c8, error); c8 = c8 + 1
+        case default; call duet_get(call, 2, r8, error)
         end select
     end function
 
@@ -204,11 +191,11 @@ contains
         call rt%codelet('one', other, add, stat=stat, errmsg=message)
         call refused(duet_einval, 'one')
         call rt%register(a(::2, :), h, stat, message)
-        call refused(duet_einval, 'an element of 8 bytes and the one below are 16 bytes apart')
+        call refused(duet_einval, '16 bytes apart in a column: they have to be 8')
         call rt%register(a(:, 4:1:-1), h, stat, message)
-        call refused(duet_einval, 'columns -48')
+        call refused(duet_einval, '-48 bytes apart: they have to be, in whole elements, at least')
         call rt%register(a(1, :), h, stat, message)
-        call refused(duet_einval, '48 bytes apart')
+        call refused(duet_einval, '48 bytes apart in a column: they have to be 8')
         call rt%register(a(3:2, :), h, stat, message)
         call refused(duet_einval, '0 x 4 elements')
         call rt%register(text, h, stat, message)

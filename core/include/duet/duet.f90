@@ -26,8 +26,8 @@ module duet
         duet_ecanceled = -12, duet_ebusy = -13, duet_elost = -14, duet_edata = -15
 
     integer, parameter :: config_words = 35 ! of 8 bytes, in struct duet_config
-    integer, parameter :: args_words = 64 ! most that a task's arguments have, of 8 bytes
     integer, parameter :: message_bytes = 512
+    integer, parameter :: args_words = 64 ! most that a task's arguments have, of 8 bytes
     character(kind=c_char), target, save :: backends(16) = transfer('cpu' // c_null_char // &
         'cuda' // c_null_char // 'opencl' // c_null_char, [c_null_char])
 
@@ -379,9 +379,11 @@ contains
         ld = n(1)
         if (n(2) > 1) ld = step(3) / size
         text = ''
-        if (n(1) > 1 .and. step(2) /= size .or. ld < n(1) .or. modulo(step(3), size) /= 0) &
-            write (text, '(3(a, i0))') 'cannot register a section of an array: an element of ', &
-                size, ' bytes and the one below are ', step(2), ' bytes apart, columns ', step(3)
+        if (ld < n(1) .or. modulo(step(3), size) /= 0) write (text, '(2(a, i0))') 'cannot ' // &
+            'register columns that are ', step(3), ' bytes apart: they have to be, in whole ' // &
+            'elements, at least ', n(1) * size
+        if (n(1) > 1 .and. step(2) /= size) write (text, '(2(a, i0))') 'cannot register ' // &
+            'elements that are ', step(2), ' bytes apart in a column: they have to be ', size
         if (product(n) > 0 .and. .not. c_associated(at(1))) &
             text = 'cannot register an array of this type: give its address and shape'
         if (text /= '') then
@@ -585,9 +587,12 @@ contains
         integer(int64), pointer :: other(:)
         character(100) :: text
         call c_f_pointer(call%buffers, all, [call%buffer_count])
-        buffer = duet_buffer(c_null_ptr, 0, 0, 0, 0, 0, 0)
-        if (index >= 1 .and. index <= size(all)) buffer = all(index)
-        if (buffer%element_bytes == bytes) return
+        if (index >= 1 .and. index <= call%buffer_count) then
+            buffer = all(index)
+            if (buffer%element_bytes == bytes) return
+        else
+            buffer = duet_buffer(c_null_ptr, 0, 0, 0, 0, 0, 0)
+        end if
         write (text, '(4(a, i0))') 'the kernel takes elements of ', bytes, ' bytes, and access ', &
             index, ' of ', size(all), ' has elements of ', buffer%element_bytes
         allocate (other(buffer%ld * buffer%cols * bytes / 8 + 1))
@@ -596,61 +601,49 @@ contains
         error = duet_failed(call, trim(text))
     end function
     recursive subroutine get_i4(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         integer(int32), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
     recursive subroutine get_i8(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         integer(int64), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
     recursive subroutine get_r4(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         real(real32), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
     recursive subroutine get_r8(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         real(real64), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
     recursive subroutine get_c4(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         complex(real32), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
     recursive subroutine get_c8(call, index, a, error)
-        type(duet_call), intent(in) :: call
-        integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index
+        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
         complex(real64), pointer, intent(out) :: a(:, :)
-        type(duet_buffer) :: b
         b = buffer_of(call, index, storage_size(a) / 8, error)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
