@@ -19,38 +19,38 @@ contains
     integer(c_int) function run_gemm(call) result(error) bind(c, name='')
         type(duet_call), intent(in) :: call
         real(c_double), pointer :: a(:, :), b(:, :), c(:, :)
-        error = 0
-        call duet_get(call, 1, a, error)
-        call duet_get(call, 2, b, error)
-        call duet_get(call, 3, c, error)
+        call duet_get(call, 1, a)
+        call duet_get(call, 2, b)
+        call duet_get(call, 3, c)
         call dgemm('N', 'T', edge, edge, edge, -1d0, a, edge, b, edge, 1d0, c, edge)
+        error = 0
     end function
 
     integer(c_int) function run_syrk(call) result(error) bind(c, name='')
         type(duet_call), intent(in) :: call
         real(c_double), pointer :: a(:, :), c(:, :)
-        error = 0
-        call duet_get(call, 1, a, error)
-        call duet_get(call, 2, c, error)
+        call duet_get(call, 1, a)
+        call duet_get(call, 2, c)
         call dsyrk('L', 'N', edge, edge, -1d0, a, edge, 1d0, c, edge)
+        error = 0
     end function
 
     integer(c_int) function run_trsm(call) result(error) bind(c, name='')
         type(duet_call), intent(in) :: call
         real(c_double), pointer :: l(:, :), b(:, :)
-        error = 0
-        call duet_get(call, 1, l, error)
-        call duet_get(call, 2, b, error)
+        call duet_get(call, 1, l)
+        call duet_get(call, 2, b)
         call dtrsm('R', 'L', 'T', 'N', edge, edge, 1d0, l, edge, b, edge)
+        error = 0
     end function
 
     integer(c_int) function run_potrf(call) result(error) bind(c, name='')
         type(duet_call), intent(in) :: call
         real(c_double), pointer :: a(:, :)
         integer :: info
-        error = 0
-        call duet_get(call, 1, a, error)
+        call duet_get(call, 1, a)
         call dpotrf('L', edge, a, edge, info)
+        error = 0
         if (info /= 0) error = duet_failed(call, 'the matrix is not positive definite')
     end function
 
@@ -153,6 +153,7 @@ program tiled_cholesky
         call rt%release(a(count, count))
     end do
     call rt%close()
+    deallocate (data)
 
 contains
 

@@ -105,9 +105,8 @@ module duet
     end type
 
     ! Gives a kernel the matrix of its access number `index`, from 1, as it lies in the memory of
-    ! its worker: call duet_get(call, 1, a, error). A vector is a matrix of one column. If there is
-    ! no such access, or its elements have another size, `error` gets an error code, and `a` other
-    ! memory; without `error` that ends the program.
+    ! its worker: call duet_get(call, 1, a). A vector is a matrix of one column. A kernel that takes
+    ! an access that is not there, or elements of another size, ends the program with a message.
     interface duet_get
         procedure get_i4, get_i8, get_r4, get_r8, get_c4, get_c8
     end interface
@@ -577,74 +576,61 @@ contains
         message(message_bytes) = c_null_char
     end function
 
-    ! Returns a buffer of elements of so many bytes; if there is an error, of memory that is lost.
-    recursive function buffer_of(call, index, bytes, error) result(buffer)
+    ! Returns a buffer, whose elements have to have so many bytes.
+    recursive function buffer_of(call, index, bytes) result(buffer)
         type(duet_call), intent(in) :: call
         integer, intent(in) :: index, bytes
-        integer(c_int), intent(inout), optional :: error
         type(duet_buffer) :: buffer
         type(duet_buffer), pointer :: all(:)
-        integer(int64), pointer :: other(:)
         character(100) :: text
         call c_f_pointer(call%buffers, all, [call%buffer_count])
-        if (index >= 1 .and. index <= call%buffer_count) then
-            buffer = all(index)
-            if (buffer%element_bytes == bytes) return
-        else
-            buffer = duet_buffer(c_null_ptr, 0, 0, 0, 0, 0, 0)
-        end if
-        write (text, '(4(a, i0))') 'the kernel takes elements of ', bytes, ' bytes, and access ', &
+        buffer%element_bytes = 0
+        if (index >= 1 .and. index <= call%buffer_count) buffer = all(index)
+        if (buffer%element_bytes == bytes) return
+        write (text, '(4(a, i0))') 'a kernel takes elements of ', bytes, ' bytes, and access ', &
             index, ' of ', size(all), ' has elements of ', buffer%element_bytes
-        allocate (other(buffer%ld * buffer%cols * bytes / 8 + 1))
-        buffer%data = c_loc(other)
-        if (.not. present(error)) call conclude(duet_etask, text, 1)
-        error = duet_failed(call, trim(text))
+        call conclude(duet_einval, text, 1)
     end function
-    recursive subroutine get_i4(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+
+    recursive subroutine get_i4(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         integer(int32), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
-    recursive subroutine get_i8(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+    recursive subroutine get_i8(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         integer(int64), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
-    recursive subroutine get_r4(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+    recursive subroutine get_r4(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         real(real32), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
-    recursive subroutine get_r8(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+    recursive subroutine get_r8(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         real(real64), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
-    recursive subroutine get_c4(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+    recursive subroutine get_c4(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         complex(real32), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
-    recursive subroutine get_c8(call, index, a, error)
-        type(duet_call), intent(in) :: call; integer, intent(in) :: index
-        integer(c_int), intent(inout), optional :: error; type(duet_buffer) :: b
+    recursive subroutine get_c8(call, index, a)
+        type(duet_call), intent(in) :: call; integer, intent(in) :: index; type(duet_buffer) :: b
         complex(real64), pointer, intent(out) :: a(:, :)
-        b = buffer_of(call, index, storage_size(a) / 8, error)
+        b = buffer_of(call, index, storage_size(a) / 8)
         call c_f_pointer(b%data, a, [b%ld, b%cols])
         a => a(:b%rows, :)
     end subroutine
