@@ -126,9 +126,11 @@ int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, si
             "the number of rows",
             rows, cols, element_bytes, ld);
     if (cols > SIZE_MAX / 4 / ld || ld * cols > SIZE_MAX / 4 / element_bytes)
-        return duet__refuse(runtime, DUET_EINVAL,
-                            "a matrix of %zu x %zu elements of %zu bytes exceeds the address space",
-                            rows, cols, element_bytes);
+        return duet__refuse(
+            runtime, DUET_EINVAL,
+            "a matrix of %zu x %zu elements of %zu bytes exceeds the address space: is "
+            "a size negative?",
+            rows, cols, element_bytes);
     return DUET_OK;
 }
 
@@ -347,6 +349,8 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
 int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     const struct duet__gate *gate = duet__gate_of(runtime);
+    if (!handle)
+        return duet__refuse(runtime, DUET_EINVAL, "duet_release needs a handle");
     return gate ? gate->release(runtime->gate_arg, handle) : duet__release_here(runtime, handle);
 }
 

@@ -196,6 +196,21 @@ void test_exceptions()
     assert_in(thrown(DUET_EINVAL, [&] { (void)duet::config(argc, argv); }), "--duet-cpus");
 }
 
+/* What nobody waits for is printed by the end of the data. */
+void test_untold()
+{
+    if (g_test_subprocess()) {
+        duet::runtime rt = open();
+        double x = 1;
+        vector data(rt, &x, 1);
+        rt.spawn(fail, 0, data);
+        return;
+    }
+    g_test_trap_subprocess(nullptr, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("*duet: *(fail)*no luck*");
+}
+
 void test_moved()
 {
     std::vector<double> x(6, 1), y(6, 2);
@@ -220,6 +235,24 @@ void test_moved()
     const auto seen = last.read();
     g_assert_cmpfloat(seen(0, 0), ==, 4);
     first.close(); /* and the ends of the data and of its view do nothing */
+    matrix unregistered(second = open(), x.data(), 2, 3);
+    unregistered.unregister();
+    assert_in(thrown(DUET_EINVAL, [&] { (void)unregistered.read(); }), "a handle");
+    const std::function<void()> late_calls[] =
+        {[&] { first.wait(); },
+         [&] { first.spawn(times, last, 2.F); },
+         [&] { (void)last.read(); },
+         [&] { last.unregister(); },
+         [&] { (void)matrix(first, x.data(), 2, 3); },
+         [&] {
+             first.set_reduction(last, duet::reduction<matrix>("zeros", "sums", std::plus<>()));
+         },
+         [&] {
+             duet::runtime moved = std::move(second);
+             second.wait();
+         }};
+    for (const auto &call : late_calls)
+        assert_in(thrown(DUET_EINVAL, call), "the runtime is closed, or the object was moved from");
     std::vector<matrix> late;
     {
         duet::runtime rt = open();
@@ -309,4 +342,5 @@ void test_more()
 
 } // namespace
 
-TEST_MAIN(test_views, test_reductions, test_exceptions, test_moved, test_options, test_more)
+TEST_MAIN(test_views, test_reductions, test_exceptions, test_untold, test_moved, test_options,
+          test_more)

@@ -50,7 +50,16 @@ REFUSED = [
      "{ return b; })); vector<double> copy = x", "deleted"),
     ("runtime copy = rt; auto end = task<std::vector<int>>(\"a\"); rt.spawn(end, {})",
      "trivially copyable"),
-    ("rt.spawn(task<R<vector<double>>>(\"b\").cpu([](span<double>) {}), x)", "no matching|no type"),
+    ("rt.spawn(task<vector<double>>(\"a\"), x)", r"of data, its access: R<vector<T>>"),
+    ("rt.spawn(task<R<std::vector<int>>>(\"a\"), {})", "an access is to duet's"),
+    *[(statement, "parameters are not those of the task's signature") for statement in (
+        "rt.spawn(task<R<vector<double>>>(\"b\").cpu([](span<double>) {}), x)",
+        "rt.spawn(task<W<vector<double>>, int>(\"b\").cpu([](span<double>) {}), x, 1)",
+        "rt.spawn(task<R<matrix<double>>>(\"b\").cpu([](span<const double>) {}), {rt, 2, 2})",
+        "rt.spawn_cpu<W<vector<double>>>(\"b\", [] {}, x)")],
+    *[(f"rt.spawn(task<int>(\"b\").{function}, 1)", "takes the task's values, in order")
+      for function in ("flops([](int, int) { return 1.; })", "flops([] { return 1.; })",
+                       "cost([](int) { return 1.; })")],
     ("rt.spawn(task<W<vector<double>>>(\"c\").cpu([=](auto) { (void)local; }), x)",
      "capture nothing"),
     ("rt.spawn(task<W<vector<double>>>(\"d\").cpu([](auto) { return 1.; }), x)",
@@ -59,7 +68,8 @@ REFUSED = [
     ("matrix<std::vector<int>>(rt, 2, 2)", "copied as bytes between memories"),
     ("rt.try_wait()", "unused-result|nodiscard"),
 ]
-FINE = ["rt.spawn(axpy, options{3}, fixed, x, 2.)", "double y = fixed.read()[0]; x.write()[0] = y"]
+FINE = ["rt.spawn(axpy, options{3}, fixed, x, 2.)", "config own; runtime(own).close()",
+        "double y = fixed.read()[0]; x.write()[0] = y"]
 IN_20 = ["rt.spawn(axpy, {.priority = 3, .name = \"axpy(3)\"}, fixed, x, 2.)"]
 
 

@@ -6,8 +6,9 @@
  * What is not here is called in C, with get() of these objects.
  *
  * Functions throw duet::error; those named try_ return its code, 0 or a negative enum duet_error.
- * Destructors wait as the functions in C do, and drop errors. An object that was moved from is
- * empty: it may be assigned to and destroyed, and its get() is NULL. Threads as in C.
+ * Destructors wait as the functions in C do, and print errors that nothing has thrown. An object
+ * that was moved from is empty: it may be assigned to and destroyed, and its get() is NULL. Threads
+ * as in C.
  */
 #ifndef DUET_DUET_HPP
 #define DUET_DUET_HPP
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -87,6 +89,8 @@ template <typename T> struct view {
 /* ------------------------------------------------------------------------------------------- */
 /* Passing of tasks' parameters; no part of the interface                                       */
 
+class data;
+
 namespace detail
 {
 
@@ -100,6 +104,8 @@ struct place {
 
 /* An access; for one that `Reads`, the body's elements are const. */
 template <typename Data, duet_mode Mode, bool Reads, bool Const = Reads> struct access {
+    static_assert(std::is_base_of_v<data, Data>,
+                  "an access is to duet's matrix<T>, vector<T> or arrays<T...>");
     using argument = std::conditional_t<Const, const Data &, Data &>;
     static constexpr std::size_t accesses = 1, buffers = Data::buffers, bytes = 0, align = 1;
     static auto get(const duet_call &call, place at) noexcept
@@ -120,7 +126,8 @@ template <typename Data, duet_mode Mode, bool Reads, bool Const = Reads> struct 
 template <typename T, typename = void> struct param {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t),
                   "a task's value is copied as bytes: give a trivially copyable type, such as a "
-                  "number, a pointer, or a lambda that captures such values by copy");
+                  "number, a pointer, or a lambda that captures such values by copy; or, of data, "
+                  "its access: R<vector<T>>");
     using argument = const T &;
     static constexpr std::size_t accesses = 0, buffers = 0, bytes = sizeof(T), align = alignof(T);
     static std::tuple<const T &> value(const void *args, place at) noexcept
@@ -171,6 +178,9 @@ template <typename... P> struct signature {
 
     template <typename F, typename... Args> static int status(Args &&...args)
     {
+        static_assert(std::is_invocable_v<const F &, Args...>,
+                      "a body's parameters are not those of the task's signature, in order: a "
+                      "view<T> of a matrix, a span<T> of a vector (const T of R), or a value");
         using result = std::invoke_result_t<const F &, Args...>;
         static_assert(std::is_void_v<result> || std::is_same_v<result, int>,
                       "a body returns nothing, or an int: 0 or a negative enum duet_error");
@@ -204,8 +214,14 @@ template <typename... P> struct signature {
     template <typename F, std::size_t... I, typename... More>
     static double count(const void *args, std::index_sequence<I...>, More... more) noexcept
     {
-        return std::apply(stateless<F>(), std::tuple_cat(param<P>::value(args, places[I])...,
-                                                         std::tuple<More...>(more...)));
+        return with<F>(std::tuple_cat(param<P>::value(args, places[I])..., std::tuple(more...)));
+    }
+    template <typename F, typename... V> static double with(const std::tuple<V...> &values) noexcept
+    {
+        static_assert(std::is_invocable_r_v<double, const F &, V...>,
+                      "a function for flops takes the task's values, in order, one for cost a "
+                      "const char * behind them; they return a double");
+        return std::apply(stateless<F>(), values);
     }
 };
 
@@ -257,6 +273,12 @@ struct state {
     {
         if (code)
             throw error(code, duet_last_message(runtime));
+    }
+    static state &open(const std::shared_ptr<state> &of)
+    {
+        if (!of || !of->runtime)
+            throw error(DUET_EINVAL, "the runtime is closed, or the object was moved from");
+        return *of;
     }
     /* Finds the kernel of a task, or registers it. */
     template <typename Task> int find(const Task &task, duet_codelet **out) noexcept
@@ -458,6 +480,9 @@ class runtime
 {
   public:
     /* Opens it by a duet::config; NULL: by the defaults and the environment. */
+    explicit runtime(const duet_config &config) : runtime(&config)
+    {
+    }
     explicit runtime(const duet_config *config = nullptr)
         : state_(std::make_shared<detail::state>())
     {
@@ -472,13 +497,14 @@ class runtime
     /* Closes it now: duet_close. Its data is not brought back to the host, and ends. */
     void close()
     {
-        if (int code = duet_close(std::exchange(state_->runtime, nullptr)))
+        if (int code = get() ? duet_close(std::exchange(state_->runtime, nullptr)) : DUET_OK)
             throw error(code, "");
     }
     /* Throws if a function in C returned an error: rt.check(duet_pin(rt.get(), data, bytes)). */
     void check(int code) const
     {
-        state_->check(code);
+        if (code)
+            detail::state::open(state_).check(code);
     }
 
     /* Submits a task, as duet_submit. The first one of a declaration registers its kernel. */
@@ -505,8 +531,8 @@ class runtime
     template <typename... P, std::size_t N, typename F>
     void spawn_cpu(const char (&name)[N], const F &body, detail::argument<P>... args)
     {
-        spawn(task<F, P...>(name).cpu([](const F &f, auto... all) { return f(all...); }), body,
-              args...);
+        const auto call = [](const F &f, auto... all) -> decltype(f(all...)) { return f(all...); };
+        spawn(task<F, P...>(name).cpu(call), body, args...);
     }
 
     /* Waits for all tasks: duet_wait. */
@@ -516,7 +542,7 @@ class runtime
     }
     [[nodiscard]] int try_wait() noexcept
     {
-        return duet_wait(get());
+        return get() ? duet_wait(get()) : DUET_EINVAL;
     }
 
     /* Says how tasks with reduce<Data> add to the data, before the first: duet_set_reduction. */
@@ -524,8 +550,9 @@ class runtime
     void set_reduction(Data &data, const reducer<Init, Combine> &by)
     {
         duet_codelet *init = nullptr, *combine = nullptr;
-        check(state_->find(by.init, &init));
-        check(state_->find(by.combine, &combine));
+        detail::state &state = detail::state::open(state_);
+        check(state.find(by.init, &init));
+        check(state.find(by.combine, &combine));
         check(duet_set_reduction(get(), data.get(), init, combine));
     }
 
@@ -536,7 +563,7 @@ class runtime
     {
         using signature = detail::signature<P...>;
         duet_codelet *codelet = nullptr;
-        if (int code = state_->find(task, &codelet))
+        if (int code = get() ? state_->find(task, &codelet) : DUET_EINVAL)
             return code;
         duet_access accesses[signature::accesses + 1], *access = accesses;
         alignas(std::max_align_t) unsigned char values[signature::bytes + 1];
@@ -599,8 +626,13 @@ class data
         end_fn end; /* NULL: a part, which ends with its cut */
         void operator()(duet_handle *handle) const noexcept
         {
-            if (end && of->runtime)
-                (void)end(of->runtime, handle);
+            if (!end || !of->runtime)
+                return;
+            duet_message told = {""};
+            std::strncpy(told.text, duet_last_message(of->runtime), sizeof told.text - 1);
+            if (end(of->runtime, handle) &&
+                std::strcmp(told.text, duet_last_message(of->runtime)) != 0)
+                std::fprintf(stderr, "duet: %s\n", duet_last_message(of->runtime));
         }
     };
     explicit data(const runtime &runtime) : handle_(nullptr, {runtime.state_, nullptr})
@@ -610,9 +642,9 @@ class data
         : handle_(part, {whole.handle_.get_deleter().of, nullptr})
     {
     }
-    const detail::state &state() const noexcept
+    const detail::state &state() const
     {
-        return *handle_.get_deleter().of;
+        return detail::state::open(handle_.get_deleter().of);
     }
     void reset(duet_handle *handle, end_fn end) noexcept
     {
@@ -657,8 +689,8 @@ template <typename View> class acquired : public View
     ~acquired()
     {
         of_.held_ = false;
-        if (of_.state().runtime) /* is not closed */
-            (void)duet_release(of_.state().runtime, of_.get());
+        if (duet_runtime *runtime = of_.handle_.get_deleter().of->runtime) /* is not closed */
+            (void)duet_release(runtime, of_.get());
     }
     bool here = true; /* false: acquired on a node that is not this process's */
 
