@@ -217,11 +217,11 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     int number = 0, error;
 
     if (!job->graph)
-        return duet__complain(DUET__DONE, "nothing is simulated: %s", why->text);
+        return duet__complain(DUET__DONE, "no change is simulated: %s", why->text);
     /* a trace is data: what it names is no reason to run code */
     if (!job->values.config.policy && policy && (strchr(policy, '/') || strstr(policy, ".so")))
         return duet__complain(DUET__DONE,
-                              "nothing is simulated: the policy of the trace is a shared object, "
+                              "no change is simulated: the policy of the trace is a shared object, "
                               "which --policy %s would load",
                               policy);
     error = make_request(job, &findings->trace, &message);
@@ -236,10 +236,10 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     if (error && (job->values.platform || job->values.config.network))
         return duet__job_refuse(error, &message);
     if (error)
-        duet__complain(DUET__DONE, "nothing is simulated: %s%s", message.text,
+        duet__complain(DUET__DONE, "no change is simulated: %s%s", message.text,
                        strstr(message.text, "--network") || strstr(message.text, "--platform")
                            ? ""
-                           : " (--platform P simulates another machine)");
+                           : " (--platform P names a machine, also one that duet calibrate made)");
     if (error)
         duet__what_if_fini(&findings->what_if);
     return DUET__DONE;

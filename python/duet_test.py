@@ -83,14 +83,21 @@ class Wrong(Queue):
 
     def __init__(self, slot):
         self.slot = slot
+        if slot == "order":
+            self.order = slot
 
     def push(self, view, tasks, by, now):
         if self.slot == "push" and tasks[0].id > 5 or self.slot == "six" and view.workers == 6:
             raise ValueError(self.slot)
+        if self.slot == "list":
+            view.push_tail(0, tasks[0])
+        if self.slot == "task":
+            view.seconds(tasks[0], 0)
         super().push(view, tasks, by, now)
 
     def pop(self, view, worker, now):
-        return 1 / 0 if self.slot == "pop" else view.pop_head(view.shared(), worker)
+        return {"pop": lambda: 1 / 0, "number": lambda: worker}.get(
+            self.slot, lambda: view.pop_head(view.shared(), worker))()
 
     def init(self, view):
         if self.slot == "init":
@@ -144,11 +151,21 @@ class Options(Test):
             (lambda: duet.policy_object(Eager(), "mine"), "ends in .so"),
             (lambda: duet.simulate("cholesky", **SMALL, policy=[Eager(), Eager()]),
              "two policies are called mine"),
-            (lambda: duet.tune("cholesky", **SMALL, policy=Wrong("")), "are for simulate"),
+            (lambda: duet.tune("cholesky", **SMALL, policy=Wrong("")), "for simulate"),
+            (lambda: duet.simulate("cholesky", **SMALL, policy=Eager), "is an object"),
+            (lambda: duet.simulate("cholesky", **SMALL, policy=duet.policy_object(
+                Eager(), self.folder / "mine.so")), "policy in Python, .* -m duet GRAPH.json"),
+            (lambda: duet.graph({"a": {"second": 1}}), "task 'a' has no member 'second': known"),
+            *[(lambda seconds=seconds: duet.graph({"a": {"seconds": seconds}}), "'a': seconds are")
+              for seconds in (-1, float("nan"), "long", {"cpu": -1})],
             (lambda: duet.Runtime(policy=Eager()), "are for simulations"),
             *[(lambda slot=slot: duet.simulate("cholesky", **SMALL, policy=Wrong(slot)), says)
-              for slot, says in [("push", "ValueError: push"), ("pop", "ZeroDivisionError"),
-                                 ("init", "RuntimeError: not today")]]])
+              for slot, says in [
+                  ("push", r"^the simulation of wrong .*: ValueError: push \(duet_test.py:.*push"),
+                  ("pop", "ZeroDivisionError"), ("init", "RuntimeError: not today"),
+                  ("list", "0 is no list"), ("task", "0 is no task"),
+                  ("number", "pop returned 0, which is no task"),
+                  ("order", "order is one of deque, heap, sorted, not 'order'")]]])
 
 
 class Tables(Test):
@@ -197,6 +214,7 @@ class Graphs(Test):
         self.assertEqual(graph.tasks[1], {"kernel": 1, "accesses": [[0, "r"]], "name": "b",
                                           "priority": 3, "seconds": {"reference": 2}})
         self.assertAlmostEqual(self.seconds(graph), 3)
+        self.assertAlmostEqual(self.seconds(self.TASKS), 3)
         again = duet.read_graph(graph.save(self.folder / "g.json"))
         self.assertEqual(self.seconds(again), self.seconds(graph))
         dot = graph.save(self.folder / "g.dot", format="dot")
@@ -323,8 +341,12 @@ class Runs(Test):
             other = runtime.array(x)
         with duet.Runtime(cpus=1) as runtime:
             self.refused([
-                (lambda: runs(duet.R), "a task has raised TypeError: cannot modify read-only mem"),
+                (lambda: runs(duet.R), r"a task has raised TypeError: cannot modify read-only "
+                 r"memory \(duet_test.py:[0-9]+, in write\)"),
                 (lambda: runs(lambda data: 5), "a task has raised TypeError: 'int' object"),
+                (lambda: runs(lambda data: data), "by a mode: duet.R"),
+                (lambda: runs(lambda data: duet.R(x)), "data of this runtime"),
+                (lambda: runtime.fetch(other), "data of this runtime"),
                 (lambda: runtime.array(b"text"), "read-only"),
                 (lambda: runtime.array(memoryview(x)[::2]), "contiguous"),
                 (lambda: runtime.task(write, duet.R(other)), "this runtime")])

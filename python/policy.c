@@ -26,7 +26,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
 
 /* Not constant: Python changes it before a runtime is opened. */
 DUET_EXPORT struct duet_policy duet_policy = {
-    .name = "python",
+    .name = "in Python, for programs in Python (... -- python3 -m duet GRAPH.json)",
     .description = "a policy in Python, in processes of Python",
     .source = "docs/python.md",
     .order = DUET_DEQUE,

@@ -55,9 +55,16 @@ def option_text(value):
     if isinstance(value, SEVERAL):
         return ",".join(map(option_text, value))
     if hasattr(value, "push"):
-        raise Error("policies in Python are for simulate() and study(); duet.policy_object makes "
-                    "files of them for the command")
+        raise Error("a policy in Python is an object of a subclass of duet.Policy, for simulate() "
+                    "and study(); duet.policy_object makes a file of it for the command")
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def problems_of(workload):
+    """Workloads, files and graphs; what is none of these becomes a Graph."""
+    from duet.graph import graph
+    return [one if isinstance(one, (str, os.PathLike)) or hasattr(one, "save") else graph(one)
+            for one in listed(workload)]
 
 
 def options_of(keywords):
@@ -98,7 +105,7 @@ def call_on(name, workload, program, options, **how):
             words = ["--", *map(os.fspath, [program] if isinstance(program, str) else program)]
         else:
             words = []
-            for number, one in enumerate(listed(workload)):
+            for number, one in enumerate(problems_of(workload)):
                 if hasattr(one, "save"):  # a Graph
                     one = one.save(pathlib.Path(folder, f"{one.name or 'graph'}-{number}.json"))
                 words.append(os.fspath(one))

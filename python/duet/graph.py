@@ -4,6 +4,7 @@
 import graphlib
 import heapq
 import json
+import numbers
 import pathlib
 from collections.abc import Mapping
 
@@ -77,6 +78,10 @@ class Graph:
             task["after"] = sorted(set(after))
         if seconds is not None:
             by_arch = seconds if isinstance(seconds, Mapping) else {"reference": seconds}
+            if not all(one is None or isinstance(one, numbers.Real) and one >= 0
+                       for one in by_arch.values()):
+                raise Error(f"task {name or kernel!r}: seconds are a number from 0, or a dict of "
+                            f"such by architecture, not {seconds!r}")
             self.architectures += [arch for arch in by_arch if arch not in self.architectures]
             task["seconds"] = dict(by_arch)
         optional = {"name": None if name is None else str(name), "where": where,
@@ -149,6 +154,9 @@ def _of_tasks(tasks, edges, name, defaults):
     before = {key: _list(task.get("after")) for key, task in tasks.items()}
     for key in _ordered(before):
         task = {**defaults, "kernel": "task", "name": key, **tasks[key]}
+        for other in task.keys() - MEMBERS:
+            raise Error(f"task {key!r} has no member {other!r}: known are "
+                        f"{', '.join(sorted(MEMBERS))}")
         task["after"] = [numbers[other] for other in before[key] if other not in received[key]]
         task["r"] = _list(task.get("r")) + [sent[first][size]
                                             for first, size in received[key].items()]
@@ -159,8 +167,9 @@ def _of_tasks(tasks, edges, name, defaults):
     return self
 
 
-MEMBERS = {"kernel", "seconds", "name", "where", "priority", "work", "r", "w", "rw", "commute",
-           "reduce", "scratch"}  # of tasks that attributes of networkx' nodes may be
+# Of tasks. Attributes of networkx' nodes are these but for `after`, and what else there may be.
+MEMBERS = {"after", "kernel", "seconds", "name", "where", "priority", "work", "r", "w", "rw",
+           "commute", "reduce", "scratch"}
 
 
 def _of_networkx(source, name, defaults):

@@ -22,51 +22,23 @@ SUBMITTER = -1  # `by` of push when a task is ready at its submission
 MARK = b"duet-python-policy"  # ends a shared object that holds a policy in Python
 
 
-QUESTIONS = {  # functions of duet/policy.h whose first argument is the view, without duet_
-    "view_list": (POINTER, UINT),
-    "view_shared": (POINTER,),
-    "view_new_list": (POINTER, INT),
-    "push_head": (None, POINTER, POINTER),
-    "push_tail": (None, POINTER, POINTER),
-    "push_sorted": (None, POINTER, POINTER, DOUBLE),
-    "view_nodes": (UINT,),
-    "view_arch": (UINT, UINT),
-    "view_node": (UINT, UINT),
-    "view_is_device": (BOOL, UINT),
-    "view_local": (UINT, INT),
-    "view_random": (UINT, INT, UINT),
-    "view_can_run": (BOOL, UINT, POINTER),
-    "view_seconds": (DOUBLE, UINT, POINTER),
-    "view_transfer_seconds": (DOUBLE, UINT, POINTER, BOOL),
-    "view_copy_alone_seconds": (DOUBLE, UINT, UINT, U64),
-    "view_valid_bytes": (U64, UINT, POINTER),
-    "view_valid": (BOOL, UINT, POINTER, SIZE),
-    "view_capacity_bytes": (U64, UINT),
-    "view_free_bytes": (U64, UINT),
-    "view_load": (DOUBLE, UINT),
-    "view_idle": (BOOL, UINT),
-    "view_prefetch": (None, POINTER, UINT),
-}
+class Address(int):
+    """An address in C: no other number, and nothing else, is taken for it."""
+
+    @classmethod
+    def from_param(cls, value):
+        if not isinstance(value, cls):
+            raise TypeError(f"{value!r} is no {cls.__name__.lower()}")
+        return POINTER.from_param(value)
+
+    @classmethod
+    def made(cls, address, *_):
+        """What a function in C returned; None of NULL."""
+        return address and cls(address)
 
 
-class View:
-    """Access to the scheduler, valid during a call, by functions of duet/policy.h: `list` is
-    duet_view_list, `push_head` is duet_push_head. `workers` and `archs` are numbers."""
-
-    def __init__(self, pointer):
-        self.workers = library.function("duet_view_workers", UINT, POINTER)(pointer)
-        self.archs = library.function("duet_view_archs", UINT, POINTER)(pointer)
-        for name, (result, *arguments) in QUESTIONS.items():
-            found = library.function("duet_" + name, result, POINTER, *arguments)
-            setattr(self, name.removeprefix("view_"), functools.partial(found, pointer))
-        for name in ("pop_head", "pop_tail", "steal_tail"):
-            found = library.function("duet_" + name, POINTER, POINTER, POINTER, UINT)
-            setattr(self, name, functools.partial(_take, found, pointer))
-
-
-def _take(found, pointer, tasks, worker):
-    task = found(pointer, tasks, worker)
-    return task and Task(task)
+class List(Address):
+    """A list of tasks: view.list(worker), view.shared() or view.new_list(order)."""
 
 
 def _answer(name, result, *arguments):
@@ -76,7 +48,7 @@ def _answer(name, result, *arguments):
     return ask if arguments else property(ask)
 
 
-class Task(int):
+class Task(Address):
     """A task as a policy sees it: the functions of duet/policy.h that begin with duet_task_."""
 
     id = _answer("id", U64)
@@ -92,6 +64,52 @@ class Task(int):
     set_note = _answer("set_note", None, DOUBLE)
     _kernel = _answer("kernel", TEXT)
     kernel = property(lambda self: self._kernel.decode())
+
+
+QUESTIONS = {  # functions of duet/policy.h whose first argument is the view, without duet_
+    "view_list": (List, UINT),
+    "view_shared": (List,),
+    "view_new_list": (List, INT),
+    "push_head": (None, List, Task),
+    "push_tail": (None, List, Task),
+    "push_sorted": (None, List, Task, DOUBLE),
+    "pop_head": (Task, List, UINT),
+    "pop_tail": (Task, List, UINT),
+    "steal_tail": (Task, List, UINT),
+    "view_nodes": (UINT,),
+    "view_arch": (UINT, UINT),
+    "view_node": (UINT, UINT),
+    "view_is_device": (BOOL, UINT),
+    "view_local": (UINT, INT),
+    "view_random": (UINT, INT, UINT),
+    "view_can_run": (BOOL, UINT, Task),
+    "view_seconds": (DOUBLE, UINT, Task),
+    "view_transfer_seconds": (DOUBLE, UINT, Task, BOOL),
+    "view_copy_alone_seconds": (DOUBLE, UINT, UINT, U64),
+    "view_valid_bytes": (U64, UINT, Task),
+    "view_valid": (BOOL, UINT, Task, SIZE),
+    "view_capacity_bytes": (U64, UINT),
+    "view_free_bytes": (U64, UINT),
+    "view_load": (DOUBLE, UINT),
+    "view_idle": (BOOL, UINT),
+    "view_prefetch": (None, Task, UINT),
+}
+
+
+class View:
+    """Access to the scheduler, valid during a call, by functions of duet/policy.h: `list` is
+    duet_view_list, `push_head` is duet_push_head. `workers` and `archs` are numbers."""
+
+    def __init__(self, pointer):
+        self.workers = library.function("duet_view_workers", UINT, POINTER)(pointer)
+        self.archs = library.function("duet_view_archs", UINT, POINTER)(pointer)
+        for name, (result, *arguments) in QUESTIONS.items():
+            made = getattr(result, "made", None)
+            found = library.function("duet_" + name, POINTER if made else result, POINTER,
+                                     *arguments)
+            if made:
+                found.errcheck = made
+            setattr(self, name.removeprefix("view_"), functools.partial(found, pointer))
 
 
 Times = library.structure("duet_times", start_s=DOUBLE, end_s=DOUBLE, predicted_s=DOUBLE)
@@ -167,6 +185,9 @@ class Installed:
         self.runtime = None
         self.policy = policy
         self._look = functools.lru_cache(64)(View)  # by address: on duet's stack, at few places
+        if policy.order not in ORDERS:
+            raise Error(f"policy {name_of(policy)}: order is one of {', '.join(ORDERS)}, not "
+                        f"{policy.order!r}")
         slots = self._slots = Slots.in_dll(ctypes.CDLL(path), "duet_policy")
         slots.name, slots.order = name_of(policy).encode(), ORDERS.index(policy.order)
         slots.may_decline = policy.may_decline
@@ -183,6 +204,8 @@ class Installed:
                 if converted:
                     arguments = converted(*arguments)
                 result = method(self._look(view), *arguments)
+                if name in ("pop", "steal") and not (result is None or isinstance(result, Task)):
+                    raise TypeError(f"{name} returned {result!r}, which is no task")
                 return 0 if name == "init" else result
             except BaseException as error:  # Ctrl-C among them; ctypes would only print it
                 self.error = self.error or error
@@ -273,7 +296,7 @@ def _problems(workload, options, folder):
     made = {name: options[name] for name in ("platform", "cpus", "gpus", "starpu_models")
             if options.get(name) is not None and len(listed(options[name])) == 1}
     problems = {}
-    for values in itertools.product(listed(workload), *given.values()):
+    for values in itertools.product(command.problems_of(workload), *given.values()):
         one, problem = values[0], dict(zip(given, values[1:]))
         known = hasattr(one, "save") or os.path.isfile(str(one))
         name = getattr(one, "name", None) or pathlib.Path(str(one)).stem
@@ -307,8 +330,12 @@ def run_each(name, workload, options, folder):
                    "DUET_LIBRARY": library.library_path()}
     for paths in [list(problems)] if name == "study" else [[path] for path in problems]:
         together = paths[0] if len(paths) == 1 else "{%s}" % ",".join(paths)
-        text, rows = command.call_runs(name, None, [sys.executable, "-m", "duet", together], rest,
-                                       environment)
+        try:
+            text, rows = command.call_runs(name, None, [sys.executable, "-m", "duet", together],
+                                           rest, environment)
+        except Error as error:
+            path = re.escape(os.path.join(folder, ""))
+            raise Error(re.sub(path + r"(\S+)\.so", r"\1", str(error)), error.status) from None
         for row in rows:
             path = paths[0] if len(paths) == 1 else next(
                 (value for value in row.values() if value in problems), None)

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import traceback
 
 from duet import library, policy
 from duet.command import Error
@@ -42,13 +43,22 @@ ARGUMENTS = {  # of functions of libduet, behind the runtime
 }
 
 
+def told(error):
+    """The text of an exception, with the last place outside of this package that it came by."""
+    places = [f" ({os.path.basename(one.filename)}:{one.lineno}, in {one.name})"
+              for one in traceback.extract_tb(error.__traceback__)
+              if os.path.dirname(one.filename) != os.path.dirname(__file__)]
+    return f"{type(error).__name__}: {error}{''.join(places[-1:])}"
+
+
 class Data:
     """An array that a runtime knows: what an access is to."""
 
     def __init__(self, array):
         view = memoryview(array)
-        if view.readonly:
-            raise Error("a read-only array cannot be data of tasks: give a copy")
+        if view.readonly or "O" in view.format:
+            raise Error("an array that is read-only, or of objects, cannot be data of tasks: give "
+                        "a copy, of numbers")
         self.array = array
         self.bytes, self.format, self.shape = view.itemsize, view.format, view.shape
         strides = view.strides
@@ -173,7 +183,7 @@ class Runtime:
         if error is None and self._policy:
             error, what = self._policy.error, f"policy {policy.name_of(self._policy.policy)}:"
         if error is not None:
-            raise Error(f"{what} {type(error).__name__}: {error}") from error
+            raise Error(f"{what} {told(error)}") from error
 
     def array(self, array):
         """Makes an array (of NumPy, or what has a writable buffer) data of tasks. It may be touched
@@ -188,20 +198,28 @@ class Runtime:
 
     def fetch(self, data):
         """Waits for the tasks that write the data, and returns its array with what they left."""
-        self._wait("duet_acquire", self._data[data], READ)
+        handle = self._handle(data)
+        self._wait("duet_acquire", handle, READ)
         library.function("duet_release", None, POINTER, POINTER, of=library.library(waits=True))(
-            self._pointer, self._data[data])
+            self._pointer, handle)
         return data.array
+
+    def _handle(self, data):
+        handle = self._data.get(data) if isinstance(data, Data) else None
+        if handle is None:
+            raise Error("this takes data of this runtime, while that is open: "
+                        "a = runtime.array(x), then duet.R(a), or runtime.fetch(a)")
+        return handle
 
     def task(self, function, *arguments, priority=0, name=None):
         """Submits a call of the function. Accesses among its arguments, duet.R(a) and so on, become
         arrays, in other arguments' order; a function of ctypes gets their addresses. It runs after
         the tasks submitted before that conflict with it, and returns nothing."""
         accesses = [one for one in arguments if isinstance(one, Access)]
-        for one in accesses:
-            if one.data not in self._data:
-                raise Error("an access is to data of this runtime: duet.R(runtime.array(a))")
-        listed = (AccessOf * len(accesses))(*[(self._data[one.data], one.mode)
+        if any(isinstance(one, Data) for one in arguments):
+            raise Error("a task gets data by a mode: duet.R(a), duet.W(a), duet.RW(a) or "
+                        "duet.COMMUTE(a)")
+        listed = (AccessOf * len(accesses))(*[(self._handle(one.data), one.mode)
                                               for one in accesses])
         self._count += 1
         number = U64(self._count)
@@ -238,8 +256,7 @@ class Runtime:
         except BaseException as error:  # ctypes would only print it
             if self._error is None:
                 self._error = error
-            text = f"{type(error).__name__}: {error}".encode(errors="replace")
-            text = text[:MESSAGE_BYTES - 1] + b"\0"
+            text = told(error).encode(errors="replace")[:MESSAGE_BYTES - 1] + b"\0"
             if call.message:
                 ctypes.memmove(call.message, text, len(text))
             return ETASK
