@@ -174,6 +174,7 @@ class Tables(Test):
         self.assertEqual([(row["gpus"], row["policy"]) for row in table],
                          [(1, "ws"), (1, "heft"), (2, "ws"), (2, "heft")])
         self.assertEqual(table.best()["policy"], "heft")
+        self.assertRegex(str(table), r"^gpus  cpus  policy  makespan_s +gflops\n1  .* ws  .*\n1 ")
         one = duet.simulate("cholesky", **SMALL, gpus=2, policy="heft")
         self.assertEqual(one[0]["makespan_s"], table[3]["makespan_s"])
         self.assertEqual(one[0]["makespan_s"], one.data["runs"][0]["makespan_s"]["median"])
@@ -267,6 +268,7 @@ class Policies(Test):
                                   policy=policies)
                 self.assertEqual([(row["n"], row["policy"]) for row in rows],
                                  [(n, name) for n in (4800, 5760) for name in names])
+                self.assertRegex(str(rows), r"(?s) lead % .*in 2 cases: .*(mine\.so|heft) 1[.]")
             made = {row["made_at"] for row in rows}
             shown = command.rows_of(command.call("study", "--show", f"--out={out}", "--csv"))
             self.assertEqual({row["made_at"] for row in shown}, made)
@@ -298,7 +300,7 @@ class Policies(Test):
         head = "import duet, duet_test\nclass Mine(duet_test.Queue):\n    pass\n"
         call = "print(duet.simulate('cholesky', platform='idgraf', n=4800, policy=Mine()))\n"
         for text, status, says in [
-                (f"{head}if __name__ == '__main__':\n    {call}", 0, "'tasks': 35"),
+                (f"{head}if __name__ == '__main__':\n    {call}", 0, "makespan_s"),
                 (f"{head}{call}", 1, "put its calls of duet behind `if __name__ ==")]:
             script.write_text(text)
             result = subprocess.run([sys.executable, script], text=True, capture_output=True,

@@ -85,10 +85,20 @@ static char *choice_of(const struct duet__results *results, const struct duet__c
     return g_string_free(text, FALSE);
 }
 
-static void put_lead(struct duet__table *table, const struct duet__results *results, size_t index)
+/* Puts the lead of the best setting of a case, or by how much the one of that rank is behind it. */
+static void put_lead(struct duet__table *table, const struct duet__results *results, size_t index,
+                     size_t rank)
 {
-    const struct duet__lead lead = duet__study_lead(results, index);
+    const struct duet__cell *best = &results->cells[results->cases[index]];
+    struct duet__lead lead = duet__study_lead(results, index);
 
+    if (rank) {
+        compare(results, best, best + rank, lead.others, &lead.mean, &lead.reach);
+        if (isfinite(lead.reach))
+            g_strlcpy(lead.sure, lead.mean > lead.reach ? "sure" : "within noise",
+                      sizeof lead.sure);
+        lead.mean = 0 - lead.mean;
+    }
     if (!lead.others)
         duet__table_print(table, "-\t-");
     else if (isinf(lead.reach))
@@ -96,14 +106,15 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
     else
         duet__table_print(table, "%.2f +-%.2f", 100 * lead.mean, 100 * lead.reach);
     if (lead.others)
-        duet__table_add(table, choice_of(results, &results->cells[results->cases[index] + 1]));
+        duet__table_add(table, choice_of(results, rank ? best : best + 1));
     duet__table_say(table, lead.sure);
 }
 
-/* Adds the line of a case. */
-static void put_case(struct duet__table *table, const struct duet__results *results, size_t index)
+/* Adds the line of a case, or of a worse setting in it. */
+static void put_case(struct duet__table *table, const struct duet__results *results, size_t index,
+                     size_t rank)
 {
-    const struct duet__cell *best = &results->cells[results->cases[index]];
+    const struct duet__cell *best = &results->cells[results->cases[index] + rank];
     const double rate = best->flops > 0 ? best->flops / best->mean_s : NAN;
 
     for (guint i = 0; i < results->varied->len; i++)
@@ -114,7 +125,7 @@ static void put_case(struct duet__table *table, const struct duet__results *resu
     duet__table_print(table, "%.*f\t%.1f", duet__decimals(rate, 5), rate,
                       best->bound_s > 0 ? 100 * best->bound_s / best->mean_s : NAN);
     if (results->case_varied < results->varied->len)
-        put_lead(table, results, index);
+        put_lead(table, results, index, rank);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -225,7 +236,7 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
     g_string_printf(text, "mean rank of %s in %zu cases:", varied->name, ranking.cases);
     for (size_t i = 0; i < ranking.levels; i++)
         g_string_append_printf(text, "%s %s %.2f", i ? "," : "",
-                               (char *)varied->levels.list->pdata[ranking.order[i]],
+                               duet__shown_text(varied->levels.list->pdata[ranking.order[i]]),
                                ranking.ranks[ranking.order[i]]);
     g_string_append_printf(text, "; closer than %.2f is not told apart (Nemenyi, 5%%)",
                            ranking.distance);
@@ -303,7 +314,8 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
     struct duet__results results;
     struct duet__table table;
     int error = duet__results_read(&results, store, best, message);
-    const size_t cases = results.case_count, shown = every ? cases : MIN(cases, CASES_SHOWN);
+    const size_t cases = results.case_count, lines = cases == 1 ? results.cell_count : cases,
+                 shown = every ? lines : MIN(lines, CASES_SHOWN);
 
     if (!error && !cases) {
         fputs("no run has a result\n", stream);
@@ -315,10 +327,11 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
         put_remarks(stream, "", "made by several builds of duet", duet__study_builds(store));
         put_heading(&table, &results);
         for (size_t i = 0; i < shown; i++)
-            put_case(&table, &results, i);
+            put_case(&table, &results, cases == 1 ? 0 : i, cases == 1 ? i : 0);
         duet__table_put(&table, stream, 0);
-        if (shown < cases)
-            fprintf(stream, "... and %zu more cases: --verbose shows all\n", cases - shown);
+        if (shown < lines)
+            fprintf(stream, "... and %zu more %s: --verbose shows all\n", lines - shown,
+                    cases == 1 ? "settings" : "cases");
         if (advice)
             fprintf(stream, "\n%s\n", advice);
         put_ranking(stream, &results);

@@ -32,10 +32,16 @@ const struct duet__varied *duet__varied(const struct duet__results *results, gui
     return results->varied->pdata[index];
 }
 
+const char *duet__shown_text(const char *text)
+{
+    return *text == '/' ? strrchr(text, '/') + 1 : text;
+}
+
 const char *duet__level_text(const struct duet__results *results, const struct duet__cell *cell,
                              guint varied)
 {
-    return duet__varied(results, varied)->levels.list->pdata[cell->levels[varied]];
+    return duet__shown_text(
+        duet__varied(results, varied)->levels.list->pdata[cell->levels[varied]]);
 }
 
 /* ------------------------------------------------------------------------------------------- */

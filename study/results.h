@@ -64,4 +64,7 @@ const struct duet__varied *duet__varied(const struct duet__results *results, gui
 const char *duet__level_text(const struct duet__results *results, const struct duet__cell *cell,
                              guint varied);
 
+/* Returns a value as tables show it: a file's path from the root without the folders. */
+const char *duet__shown_text(const char *text);
+
 #endif

@@ -403,6 +403,7 @@ static void test_answer(void)
     /* differences of 5, 5 and 20 % of the mean: 10 % and t(0.975, 2) = 4.303 times 5 % */
     g_assert_nonnull(strstr(text, "ws          2.0000"));
     g_assert_nonnull(strstr(text, "10.00 +-21.51  heft    1 within noise"));
+    g_assert_nonnull(strstr(text, "-10.00 +-21.51  ws      within noise"));
     g_assert_nonnull(strstr(text, "5.0000     50.0"));
     g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
     duet__study_free(study);

@@ -130,7 +130,19 @@ class Table(list):
 
     def __init__(self, rows, again=None):
         super().__init__(rows)
+        self.text = None  # of a study, what the command prints of it
         self._again = again  # calls the command once more, for one row, with further options
+
+    def __repr__(self):
+        """What a study says; else a line a row: what tells the rows apart, and their results."""
+        if self.text or not any("makespan_s" in row for row in self):
+            return self.text or super().__repr__()
+        names = [name for name in (*SORTED, "policy", "seed")
+                 if len({str(row.get(name)) for row in self}) > 1]
+        names += ["makespan_s", "gflops", *["error"] * any(row.get("error") for row in self)]
+        lines = [names, *([str(row.get(name)) for name in names] for row in self)]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
     @functools.cached_property
     def data(self):
@@ -313,7 +325,10 @@ def study(workload=None, *, program=None, out=None, **options):
     this file simulates only what is not in it."""
     with tempfile.TemporaryDirectory() as folder:
         options["out"] = pathlib.Path(folder, "study.db") if out is None else out
-        return Table(row for _, rows in _runs("study", workload, program, options) for row in rows)
+        table = Table(row for _, rows in _runs("study", workload, program, options) for row in rows)
+        table.text = call("study", *options_of({"show": True, "out": options["out"],
+                                                "best": options.get("best")}))
+        return table
 
 
 def tune(workload=None, *, program=None, **options):
