@@ -299,7 +299,10 @@ class Policies(Test):
         script = self.folder / "script.py"
         head = "import duet, duet_test\nclass Mine(duet_test.Queue):\n    pass\n"
         call = "print(duet.simulate('cholesky', platform='idgraf', n=4800, policy=Mine()))\n"
+        open_only = ("import gc, duet\ndef work():\n    runtime = duet.Runtime(cpus=2)\n"
+                     "    for _ in range(1000): runtime.task(sum, [1, 2])\nwork()\ngc.collect()\n")
         for text, status, says in [
+                (open_only, 0, "a Runtime was not closed"),
                 (f"{head}if __name__ == '__main__':\n    {call}", 0, "makespan_s"),
                 (f"{head}{call}", 1, "put its calls of duet behind `if __name__ ==")]:
             script.write_text(text)

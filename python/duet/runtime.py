@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in this process: a runtime of libduet, its data and its tasks."""
 
+import atexit
 import collections
 import contextlib
 import ctypes
 import functools
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import traceback
@@ -103,6 +105,16 @@ RW = functools.partial(Access, mode=3)
 COMMUTE = functools.partial(Access, mode=7)  # as RW, in any order, one task at a time
 
 
+_open = set()  # runtimes that are not closed: libduet calls their kernels
+
+
+@atexit.register
+def _tell():
+    if _open:
+        print("duet: a Runtime was not closed, so that tasks may not have run, and errors are not "
+              "told: use `with duet.Runtime(...)`, or close()", file=sys.stderr)
+
+
 class Runtime:
     """An open runtime. Settings are those of the environment (docs/applications.md) and keyword
     arguments of the same names: Runtime(simulate="idgraf", policy="heft", cpus=4)."""
@@ -133,6 +145,7 @@ class Runtime:
                 raise
         if self._policy:
             self._policy.runtime = self._pointer
+        _open.add(self)
 
     def __enter__(self):
         return self
@@ -291,5 +304,6 @@ class Runtime:
             with self._lock:  # a call that a signal has left may still be on its thread
                 self._call("duet_close")
                 self._pointer = None
+            _open.discard(self)
             self._data.clear()
             self._graphs.close()
