@@ -184,6 +184,8 @@ void test_exceptions()
         rt.check(duet_recover(rt.get()));
         data.write()[0] = 1;
     }
+    assert_in(thrown(DUET_EINVAL, [&] { (void)data.cut(SIZE_MAX); }), "some would be empty");
+    assert_in(thrown(DUET_EINVAL, [&] { (void)vector(rt, x.data() + 1, SIZE_MAX); }), "negative");
     rt.spawn(fail, 4, data);
     rt.wait();
     const auto held = data.update();

@@ -783,8 +783,8 @@ template <typename Part> class parts : data, std::vector<Part>
 
     parts(Part &whole, std::size_t rows, std::size_t cols) : data(whole, nullptr)
     {
-        std::vector<duet_handle *> made(rows * cols);
         const duet_buffer &all = whole.shape_;
+        std::vector<duet_handle *> made(rows <= all.rows && cols <= all.cols ? rows * cols : 1);
         state().check(duet_cut_blocks(state().runtime, whole.get(), rows, cols, made.data()));
         reset(made[0], duet_uncut);
         for (std::size_t j = 0; j < cols; j++)
