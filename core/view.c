@@ -7,8 +7,8 @@
 
 RARE static struct duet_list *no_list(struct duet_view *view, unsigned worker)
 {
-    duet__fail_run(view->core, DUET_EINVAL, "policy %s asks for the list of worker %u of %u",
-                   view->core->parameters_of->name, worker, view->core->machine.worker_count);
+    duet__fail_run(view->core, DUET_EINVAL, "policy %s asks for the list of worker %d of %u",
+                   view->core->parameters_of->name, (int)worker, view->core->machine.worker_count);
     return &view->core->shared;
 }
 

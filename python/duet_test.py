@@ -91,6 +91,8 @@ class Wrong(Queue):
             raise ValueError(self.slot)
         if self.slot == "list":
             view.push_tail(0, tasks[0])
+        if self.slot == "negative":
+            view.list(-1)
         if self.slot == "task":
             view.seconds(tasks[0], 0)
         super().push(view, tasks, by, now)
@@ -163,7 +165,8 @@ class Options(Test):
               for slot, says in [
                   ("push", r"^the simulation of wrong .*: ValueError: push \(duet_test.py:.*push"),
                   ("pop", "ZeroDivisionError"), ("init", "RuntimeError: not today"),
-                  ("list", "0 is no list"), ("task", "0 is no task"),
+                  ("list", "0 is no list"), ("negative", "the list of worker -1 of 12"),
+                  ("task", "0 is no task"),
                   ("number", "pop returned 0, which is no task"),
                   ("order", "order is one of deque, heap, sorted, not 'order'")]]])
 
