@@ -316,7 +316,8 @@ static double share_of(const struct duet__fluid_flow *flow)
     double share = flow->limit_Bps;
     for (unsigned i = 0; i < flow->count; i++) {
         const struct link *link = flow->hops[i].link;
-        share = fmin(share, link->left_Bps / link->open);
+        const double equal = link->left_Bps / link->open;
+        share = equal < share ? equal : share; /* fmin is a call */
     }
     return share;
 }
@@ -332,7 +333,7 @@ static void share_links(struct duet__fluid *fluid)
         double level_Bps = INFINITY;
         for (struct duet__fluid_flow *flow = fluid->met; flow; flow = flow->next) {
             flow->share_Bps = share_of(flow);
-            level_Bps = fmin(level_Bps, flow->share_Bps);
+            level_Bps = flow->share_Bps < level_Bps ? flow->share_Bps : level_Bps;
         }
         for (struct duet__fluid_flow **at = &fluid->met; *at;) {
             struct duet__fluid_flow *flow = *at;
