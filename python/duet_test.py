@@ -393,6 +393,12 @@ class Runs(Test):
                 for k in range(0, n, t):
                     runtime.task(product, duet.R(a[i, k]), duet.R(b[k, j]), duet.RW(c[i, j]))
         self.assertTrue(numpy.allclose(out, left @ right))
+        # the pivots of the example in C, in which the kernels are loops
+        printed = subprocess.run([sys.executable, ROOT / "examples/tiled_cholesky.py"], check=True,
+                                 env={**os.environ, "PYTHONPATH": PACKAGE, "DUET_CPUS": "2"},
+                                 capture_output=True, text=True).stdout.split()
+        self.assertAlmostEqual(float(printed[4]), 0.988338386813, 9)
+        self.assertAlmostEqual(float(printed[9]), 1.04247325663, 9)
 
 
 if __name__ == "__main__":
