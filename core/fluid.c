@@ -25,9 +25,11 @@ struct link {
     unsigned count; /* flows on it */
     bool dirty;     /* is in fluid->dirty */
     uint64_t pass;  /* last pass that has found it */
-    /* scratch of a pass: bandwidth that is not given away, flows without a rate */
-    double left_Bps;
+    /* scratch of a pass: bandwidth that is not given away, flows without a rate, their equal shares
+       of it, which are to be computed anew where one of them has moved on to a rate */
+    double left_Bps, share_Bps;
     unsigned open;
+    bool moved;
 };
 
 struct duet__fluid_flow {
@@ -38,9 +40,9 @@ struct duet__fluid_flow {
     size_t place;    /* in the heap, or NOWHERE */
     uint64_t number; /* order of their beginning */
     uint64_t pass;
-    double share_Bps; /* scratch of a pass */
+    bool shared; /* scratch of a pass: its rate is known */
     unsigned count;
-    struct duet__fluid_flow *next; /* of the pool, of the pass */
+    struct duet__fluid_flow *next; /* of the pool, of those with limits */
     struct hop hops[];
 };
 
@@ -51,9 +53,9 @@ struct duet__fluid {
     size_t dirty_count;
     struct link **found; /* links of a pass */
     size_t found_count;
-    struct duet__fluid_flow *met, **met_end; /* flows of a pass */
-    struct duet__fluid_flow **heap;          /* by end */
-    size_t count, capacity, made;            /* flows in it, room, and flows of both kinds */
+    struct duet__fluid_flow *limited; /* flows of a pass that have limits */
+    struct duet__fluid_flow **heap;   /* by end */
+    size_t count, capacity, made;     /* flows in it, room, and flows of both kinds */
     /* flows that have ended, by number of links; the last ones are freed when another is made */
     struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;
@@ -267,15 +269,18 @@ static void find_link(struct duet__fluid *fluid, struct link *link)
     link->pass = fluid->pass;
     link->left_Bps = link->bandwidth_Bps;
     link->open = link->count;
+    link->moved = true;
     fluid->found[fluid->found_count++] = link;
 }
 
-/* Finds the links and flows that hang together with the changed links. */
-static void find_changed(struct duet__fluid *fluid)
+/* Finds the links and flows that hang together with the changed links. Returns the number of flows;
+ * those with limits are fluid->limited. */
+static size_t find_changed(struct duet__fluid *fluid)
 {
+    size_t flows = 0;
     fluid->pass++;
     fluid->found_count = 0;
-    fluid->met_end = &fluid->met;
+    fluid->limited = NULL;
     for (size_t i = 0; i < fluid->dirty_count; i++) {
         fluid->dirty[i]->dirty = false;
         find_link(fluid, fluid->dirty[i]);
@@ -287,20 +292,27 @@ static void find_changed(struct duet__fluid *fluid)
             if (flow->pass == fluid->pass)
                 continue;
             flow->pass = fluid->pass;
-            *fluid->met_end = flow;
-            fluid->met_end = &flow->next;
+            flow->shared = false;
+            flows++;
+            if (flow->limit_Bps < INFINITY) {
+                flow->next = fluid->limited;
+                fluid->limited = flow;
+            }
             for (unsigned k = 0; k < flow->count; k++)
                 find_link(fluid, flow->hops[k].link);
         }
-    *fluid->met_end = NULL;
+    return flows;
 }
 
 /* Gives a flow its rate, from now on, and takes it off its links. */
 static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double rate_Bps)
 {
+    flow->shared = true;
     for (unsigned i = 0; i < flow->count; i++) {
-        flow->hops[i].link->left_Bps -= rate_Bps;
-        flow->hops[i].link->open--;
+        struct link *link = flow->hops[i].link;
+        link->left_Bps -= rate_Bps;
+        link->open--;
+        link->moved = true;
     }
     if (rate_Bps == flow->rate_Bps)
         return;
@@ -310,16 +322,27 @@ static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow, d
     set_end(fluid, flow, fluid->now_s + fmax(0, flow->bytes / rate_Bps));
 }
 
-/* Returns the share of a flow: that of its narrowest link, if all flows there get equal ones. */
-static double share_of(const struct duet__fluid_flow *flow)
+/* Returns the least of the equal shares that links and limits give to flows without a rate. Links
+ * without such flows are left out from now on. */
+static double least_share(struct duet__fluid *fluid)
 {
-    double share = flow->limit_Bps;
-    for (unsigned i = 0; i < flow->count; i++) {
-        const struct link *link = flow->hops[i].link;
-        const double equal = link->left_Bps / link->open;
-        share = equal < share ? equal : share; /* fmin is a call */
+    double least_Bps = INFINITY;
+    for (size_t i = 0; i < fluid->found_count;) {
+        struct link *link = fluid->found[i];
+        if (!link->open) {
+            fluid->found[i] = fluid->found[--fluid->found_count];
+            continue;
+        }
+        if (link->moved)
+            link->share_Bps = link->left_Bps / link->open;
+        link->moved = false;
+        least_Bps = link->share_Bps < least_Bps ? link->share_Bps : least_Bps;
+        i++;
     }
-    return share;
+    for (const struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
+        if (!flow->shared && flow->limit_Bps < least_Bps)
+            least_Bps = flow->limit_Bps;
+    return least_Bps;
 }
 
 /*
@@ -328,21 +351,21 @@ static double share_of(const struct duet__fluid_flow *flow)
  */
 static void share_links(struct duet__fluid *fluid)
 {
-    find_changed(fluid);
-    while (fluid->met) {
-        double level_Bps = INFINITY;
-        for (struct duet__fluid_flow *flow = fluid->met; flow; flow = flow->next) {
-            flow->share_Bps = share_of(flow);
-            level_Bps = flow->share_Bps < level_Bps ? flow->share_Bps : level_Bps;
-        }
-        for (struct duet__fluid_flow **at = &fluid->met; *at;) {
-            struct duet__fluid_flow *flow = *at;
-            if (flow->share_Bps > level_Bps * (1 + 1e-12)) {
-                at = &flow->next;
-                continue;
+    for (size_t open = find_changed(fluid); open;) {
+        const double level_Bps = least_share(fluid), most_Bps = level_Bps * (1 + 1e-12);
+        for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
+            if (!flow->shared && flow->limit_Bps <= most_Bps) {
+                set_rate(fluid, flow, level_Bps);
+                open--;
             }
-            *at = flow->next;
-            set_rate(fluid, flow, level_Bps);
+        for (size_t i = 0; i < fluid->found_count; i++) {
+            if (fluid->found[i]->share_Bps > most_Bps)
+                continue;
+            for (struct hop *hop = fluid->found[i]->hops; hop; hop = hop->next)
+                if (!hop->flow->shared) {
+                    set_rate(fluid, hop->flow, level_Bps);
+                    open--;
+                }
         }
     }
 }
