@@ -7,6 +7,8 @@
 
 #include <glib.h>
 
+#include <duet/random.h>
+
 enum { PLANES = 3 };
 
 /* A task: numbers of the data that it uses, and later its coordinates. */
@@ -39,9 +41,30 @@ static uint32_t *place(uint32_t *parents, const struct point *point, unsigned ax
                                       seconds[axis][other])];
 }
 
-static int by_place(const void *left, const void *right)
+/* Returns how many points are at one place at most. */
+static double most_together(const struct point *points, uint32_t count)
 {
-    return memcmp(left, right, sizeof(struct point));
+    size_t size = 2;
+    double most = 0;
+
+    while (size < 2 * (size_t)count)
+        size *= 2;
+    struct place {
+        uint32_t point, count;
+    } *places = g_new0(struct place, size); /* a hash table */
+    for (uint32_t p = 0; p < count; p++) {
+        const uint32_t *at = points[p].at;
+        const uint64_t both = (uint64_t)at[0] << 32 | at[1];
+        size_t place = duet_random_stream(both, at[2]) & (size - 1);
+
+        while (places[place].count &&
+               memcmp(&points[places[place].point], &points[p], sizeof *points) != 0)
+            place = (place + 1) & (size - 1);
+        places[place].point = p;
+        most = fmax(most, ++places[place].count);
+    }
+    g_free(places);
+    return most;
 }
 
 /* Tasks that are at one place at most, of which the points become the coordinates. `one`: places
@@ -51,7 +74,6 @@ static double crowd(GArray *points, size_t datum_count, bool one)
     struct point *all = (void *)points->data;
     const size_t nodes = datum_count * 2 * (one ? 1 : PLANES);
     uint32_t *parents = g_new(uint32_t, nodes + 1);
-    guint most = 0, count = 0;
 
     for (uint32_t i = 0; i < nodes; i++)
         parents[i] = i;
@@ -73,13 +95,7 @@ static double crowd(GArray *points, size_t datum_count, bool one)
                                      at[0] ^ at[1] ^ at[2]}};
     }
     g_free(parents);
-    g_array_sort(points, by_place);
-    all = (void *)points->data;
-    for (guint p = 0; p < points->len; p++) {
-        count = p && !by_place(&all[p - 1], &all[p]) ? count + 1 : 1;
-        most = MAX(most, count);
-    }
-    return most;
+    return most_together(all, points->len);
 }
 
 /* ------------------------------------------------------------------------------------------- */
