@@ -58,7 +58,7 @@ static void find_neighbours(const struct duet_machine *machine,
                             struct duet__execution *executions, size_t count)
 {
     g_autoptr(GArray) edges = find_edges(machine, events, count);
-    g_autofree double *waited_before_s = g_new(double, count + 1);
+    double *waited_before_s = g_new0(double, count + 1);
     struct socket *sockets;
     unsigned socket_count = 0, running = 0;
     double waited_s = 0, at_s = 0;
@@ -96,6 +96,7 @@ static void find_neighbours(const struct duet_machine *machine,
         e->others = fmin(fmax(e->others, 0), e->workers - 1);
     }
     g_free(sockets);
+    g_free(waited_before_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
