@@ -23,7 +23,7 @@ int duet__flows_init(struct duet__flows *flows, const struct duet_machine *machi
 void duet__flows_fini(struct duet__flows *flows)
 {
     for (size_t f = 0; f < flows->count; f++)
-        if (flows->flows[f].state == DUET__QUEUED || flows->flows[f].state == DUET__LATENT)
+        if (flows->flows[f].stream && flows->flows[f].state != DUET__FLOWING)
             duet__fluid_drop(flows->fluid, flows->flows[f].stream, 0);
     duet__fluid_free(flows->fluid);
     free(flows->flows);
