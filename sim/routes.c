@@ -108,9 +108,9 @@ static void find_torus(struct path *path, unsigned from, unsigned to)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Dragonfly: minimal routes (Kim et al., ISCA 2008). Levels 1 to 3 are the cables between groups,
- * between chassis of a group, between routers of a chassis. Group g is reached from router g of the
- * first chassis. SimGrid has the same routes where groups have one chassis; where they have more,
- * its routes jump from chassis to chassis without a cable. */
+ * between chassis of a group, between routers of a chassis. Group g is reached from router g of
+ * another group, counted chassis after chassis. SimGrid has the same routes where groups have one
+ * chassis; where they have more, its routes jump from chassis to chassis without a cable. */
 
 struct router {
     unsigned group, chassis, place;
@@ -148,10 +148,10 @@ static void find_dragonfly(struct path *path, unsigned from, unsigned to)
     const struct router goal = {end / down[2] / down[1], end / down[2] % down[1], end % down[2]};
     add(path, 0, from, OUT);
     if (at.group != goal.group) {
-        move_place(path, &at, goal.group);
-        move_chassis(path, &at, 0);
+        move_place(path, &at, goal.group % down[2]);
+        move_chassis(path, &at, goal.group / down[2]);
         add_mesh(path, 1, 0, down[0], at.group, goal.group);
-        at = (struct router){goal.group, 0, at.group};
+        at = (struct router){goal.group, at.group / down[2], at.group % down[2]};
     }
     move_place(path, &at, goal.place);
     move_chassis(path, &at, goal.chassis);

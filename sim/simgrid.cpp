@@ -272,6 +272,9 @@ void make_fat_tree(sg4::NetZone *parent, const duet__network *how)
 
 void make_dragonfly(sg4::NetZone *parent, const duet__network *how)
 {
+    // SimGrid looks for the cables of these routes behind the end of its arrays
+    if (how->down[0] > how->down[2])
+        throw std::runtime_error("it knows no dragonfly of more groups than routers in a chassis");
     auto level = [how](unsigned i) { return std::make_pair(how->down[i], how->cables[i]); };
     sg4::create_dragonfly_zone("duet.network", parent, {level(0), level(1), level(2), how->down[3]},
                                sg4::ClusterCallbacks(make_leaf), how->bandwidth_Bps, 0,
@@ -388,7 +391,7 @@ int simgrid_open(struct ::network **out, const duet_machine *machine, unsigned c
     *out = nullptr;
     if (network)
         return duet_fail(message, DUET_EBUSY,
-                         "a process can simulate once: SimGrid's engine was started before");
+                         "SimGrid can be started once in a process, and was started before");
     try {
         KeepSignals keep;
         network = new Network;
