@@ -15,8 +15,8 @@ if not shutil.which("valgrind") or not os.access(BUILD / "duet", os.X_OK) or any
 result = subprocess.run([sys.executable, ROOT / "bench" / "decisions.py", "--build", BUILD,
                          "--tiles", "2", "--machines", "4 + 8", "--policies", "heft"],
                         capture_output=True, text=True, check=False)
-if "without SimGrid" in result.stderr or "not built" in result.stderr:
-    skip("built without SimGrid")
+if "not built" in result.stderr:
+    skip("bench/decisions is not built")
 assert result.returncode == 0, result
 name, placing, taking = result.stdout.splitlines()[-1].split()
 assert name == "heft" and float(placing) > float(taking) > 10, result

@@ -35,7 +35,7 @@ def pack(output, *options):
 
 def check_folder(folder):
     for name in ("run", "bin/duet", "duet", "bin/modules/libduet-blas.so", "bench/gpu.py",
-                 "bin/modules/libduet-sim.so", "bench/overhead_duet", "lib/libduet.so.0"):
+                 "bin/modules/libduet-simgrid.so", "bench/overhead_duet", "lib/libduet.so.0"):
         assert (folder / name).exists(), name
     # what is not of the C library, or CUDA's, is found in the folder
     programs = [path for place in ("bin", "bin/modules", "tests", "bench", "lib")

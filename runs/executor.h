@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes that execute jobs: a child of this process for each job (SimGrid has one engine a
- * process), and workers on other machines. A job is a number, and its result is bytes.
+ * Processes that execute jobs: a child of this process for each job, with which ends what the job
+ * breaks or leaves open, and workers on other machines. A job is a number, and its result is bytes.
  */
 #ifndef DUET_RUNS_EXECUTOR_H
 #define DUET_RUNS_EXECUTOR_H

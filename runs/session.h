@@ -2,7 +2,7 @@
 /*
  * Runs in this process. A session is one runtime under one policy, in which runs of a request
  * follow each other on the same data: whoever wants some makes one after another, looks at each,
- * stops when it likes, and closes it. A process can make one simulated run, see runs/simulated.h.
+ * stops when it likes, and closes it.
  */
 #ifndef DUET_RUNS_SESSION_H
 #define DUET_RUNS_SESSION_H

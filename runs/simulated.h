@@ -22,7 +22,7 @@ DUET_MUST_CHECK int duet__simulate(const struct duet__request *request,
                                    int *number, struct duet_message *message);
 
 /*
- * Makes the first run of the first policy in this process, which can make no other one, into a
+ * Makes the first run of the first policy in this process into a
  * zeroed run. Errors of duet__session_run.
  */
 DUET_MUST_CHECK int duet__simulate_here(const struct duet__request *request, struct duet__run *run,

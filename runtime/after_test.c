@@ -6,7 +6,7 @@
 #include "sim/testing.h"
 #include "runtime/testing.h"
 
-/* A case runs in a process of its own: a process has one simulated runtime. */
+/* The case of this process: each case runs in one of its own. */
 static struct duet_runtime *duet;
 static struct duet_codelet *nothing, *inner, *outer;
 static struct duet_ref *first, *between; /* references to tasks */

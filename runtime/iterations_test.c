@@ -38,13 +38,6 @@ static void test_summary(void)
         iterate();
         return;
     }
-    const struct duet_config config = testing_config("idgraf", -1, -1);
-    struct duet_runtime *duet = testing_open(&config);
-    if (!duet) {
-        g_test_skip("there is no SimGrid");
-        return;
-    }
-    must(duet, duet_close(duet));
     g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("*duet: 5 iterations: median 0.003000 s, least 0.001000 s, most "

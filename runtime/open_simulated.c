@@ -40,7 +40,7 @@ static int check_nodes(const struct opening *opening, struct duet_message *messa
     return DUET_OK;
 }
 
-/* Reads all parts but the engines, of which a process can make some only once. */
+/* Reads all parts but the engines, which are made when nothing else can be refused. */
 static int read_all(struct opening *opening, const struct duet__platform *platform,
                     struct duet_message *message)
 {

@@ -20,7 +20,7 @@
 
 enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
 
-/* A case runs in a process of its own: a process has one simulated runtime. */
+/* A case, which runs in a process of its own. */
 struct world {
     const char *simulate, *emulate, *policy;
     int cpus, gpus;

@@ -340,7 +340,7 @@ static void start_flow(struct sim *sim, struct packet *packet)
     struct progress *self = progress_of(receiver);
     if (packet->bytes > network->eager_bytes) /* it has noticed the message */
         self->moved_s = fmax(self->moved_s, cluster->now - network->rendezvous_s);
-    if (!packet->bytes) { /* SimGrid would never end an empty flow */
+    if (!packet->bytes) { /* an engine's flows have bytes */
         duet__sim_event(receiver, cluster->now, EVENT_MESSAGE_ARRIVED, 0, packet);
         return;
     }

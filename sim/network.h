@@ -32,10 +32,10 @@ struct network;
 /* Calls that take a `network` are made by one thread at a time. */
 struct network_engine {
     /*
-     * Makes `count` nodes, each with the machine's links and routes, and with the network `how`
-     * between them (NULL: one node), which have to live as long. DUET_EBUSY (SimGrid can be started
-     * once a process), DUET_EINVAL (a file that it refuses), DUET_EIO or DUET_ENOMEM, with a
-     * message; *out is then NULL.
+     * Makes `count` nodes, each with the machine's links and routes, and the network `how` between
+     * them (NULL: one node); nothing of either is kept. DUET_EBUSY (SimGrid can be started once a
+     * process), DUET_EINVAL (a file that it refuses), DUET_EIO or DUET_ENOMEM, with a message; *out
+     * is then NULL.
      */
     int (*open)(struct network **out, const struct duet_machine *machine, unsigned count,
                 const struct duet__network *how, const struct network_calls *calls, void *owner,

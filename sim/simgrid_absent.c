@@ -5,7 +5,7 @@
 const struct network_engine *duet__network_simgrid(struct duet_message *message)
 {
     (void)duet_fail(message, DUET_EABSENT,
-                    "this duet was built without SimGrid: install libsimgrid-dev and build again, "
-                    "or do without (--duet-network-engine=fluid)");
+                    "this duet was built without SimGrid, which networks of files and "
+                    "the network engine simgrid need: install libsimgrid-dev and build duet again");
     return NULL;
 }

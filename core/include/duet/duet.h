@@ -201,8 +201,9 @@ DUET_EXPORT DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config
 /*
  * Opens a runtime. `config` NULL: defaults and environment. On success the caller owns *out
  * (duet_close). Several may be open, of which those of this machine have started their threads when
- * this returns. On SimGrid a process can open one simulated runtime in its life, because SimGrid's
- * engine cannot be created twice: a second one fails with DUET_EBUSY. Links, costs, noise and
+ * this returns. On SimGrid (`network_engine`, or a network of a file) a process can open one
+ * simulated runtime in its life, because SimGrid's engine cannot be created twice: a second one
+ * fails with DUET_EBUSY, and without SimGrid each fails with DUET_EABSENT. Links, costs, noise and
  * extrapolation belong to platforms: a run on this machine without one ignores them. DUET_EINVAL:
  * `emulate` together with `simulate` or `devices`, `lose` without `emulate`, `scale` without a
  * platform to emulate, a `config` that duet_config_init has not set, or that is of a newer duet
