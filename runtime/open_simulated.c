@@ -51,7 +51,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);
     if (error)
         return error;
-    if (strcmp(engine, "fluid") && strcmp(engine, "simgrid"))
+    if (strcmp(engine, "fluid") != 0 && strcmp(engine, "simgrid") != 0)
         error = duet_fail(message, DUET_EINVAL,
                           "--duet-network-engine: '%s' is no engine of networks, of which there "
                           "are fluid and simgrid",

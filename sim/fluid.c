@@ -59,7 +59,7 @@ static int make_routes(struct network *network, const struct duet_machine *machi
     size_t hops = 0;
     for (size_t i = 0; i < count; i++)
         hops += machine->routes[i].count;
-    network->inside = calloc(count, sizeof *network->inside);
+    network->inside = calloc(count + 1, sizeof *network->inside);
     network->inside_links = calloc(hops + 1, sizeof *network->inside_links);
     if (!network->inside || !network->inside_links)
         return DUET_ENOMEM;

@@ -235,7 +235,8 @@ unsigned duet__routes_find(const struct duet__routes *routes, unsigned from, uns
 {
     static void (*const found[])(struct path *, unsigned, unsigned) = {find_switch, find_tree,
                                                                        find_dragonfly, find_torus};
-    struct path path = {.routes = routes, .links = links};
+    struct path path = {.routes = routes};
+    path.links = links;
     found[routes->network->kind](&path, from, to);
     return path.count;
 }
