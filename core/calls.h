@@ -516,7 +516,7 @@ static inline void copy_args(struct duet_task *task, const struct duet_task_desc
 
 static inline const void *task_args(const struct duet_task *task)
 {
-    return task->extra ? task->extra->args : task->args;
+    return task->bare ? NULL : task->extra ? task->extra->args : task->args;
 }
 
 static inline struct duet_task *access_task(struct access *access)

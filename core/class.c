@@ -442,7 +442,8 @@ RARE double duet__shortest_s(const struct duet_task_desc *task)
                                           .order = (uint16_t)i,
                                           .mode = (uint8_t)task->accesses[i].mode};
         duet__sort_accesses(accesses, count);
-        if (!duet__class_find(codelet, task->args, accesses, count, &klass, &work, &message))
+        if (!duet__class_find(codelet, task->args_bytes ? task->args : NULL, accesses, count,
+                              &klass, &work, &message))
             seconds = atomic_load_explicit(&klass->best_s, memory_order_relaxed);
     }
     if (accesses != few)

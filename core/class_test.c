@@ -64,12 +64,13 @@ static void test_many(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
 }
 
-static double no_flops(const void *args)
+/* Counts the flops of tasks without arguments alone. */
+static double bare_flops(const void *args)
 {
-    return NAN;
+    return args ? NAN : 7;
 }
 
-/* Work is flops where these are counted, else bytes, else 1. */
+/* Work is flops where these are counted, else bytes, else 1. A task without arguments has NULL. */
 static void test_work(void)
 {
     OWNED(testing_fini) struct testing t;
@@ -78,7 +79,7 @@ static void test_work(void)
     struct duet_codelet_desc desc = {.name = "uncounted",
                                      .implementations = &implementation,
                                      .implementation_count = 1,
-                                     .flops = no_flops};
+                                     .flops = bare_flops};
     testing_init(&t, &both, "eager", 1);
     g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 50);
@@ -90,6 +91,12 @@ static void test_work(void)
     g_assert_cmpfloat(duet__class_cost(&klass, 0), ==, 0);
     g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, 0), ==, DUET_OK);
     g_assert_cmpfloat(duet__task_class(t.held).work, ==, 1);
+    const struct duet_task_extra named = {.name = "named"};
+    for (int i = 0; i < 2; i++) {
+        const struct duet_task_desc bare = {.codelet = codelet, .extra = i ? &named : NULL};
+        g_assert_cmpint(duet_submit(t.core, &bare), ==, DUET_OK);
+        g_assert_cmpfloat(duet__task_class(t.held).work, ==, 7);
+    }
     g_assert_cmpint(submit(&t, t.any, 5e3, a, b, 0), ==, DUET_OK);
     klass = duet__task_class(t.held);
     g_assert_cmpfloat(klass.work, ==, 5e3);

@@ -159,6 +159,7 @@ struct duet_task {
     uint32_t worker; /* worker that took it; of a hint: its memory node */
     uint8_t state;   /* enum task_state; written by the worker's thread */
     bool kept;       /* the worker on which it was submitted keeps it: nested.c */
+    bool bare;       /* it has no arguments: its functions get NULL in their place */
     uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; mostly 0: see modes.c */
     struct task_extra *extra; /* NULL: none, or the record is in a pool */
     _Alignas(16) char args[DUET_ARGS_INLINE];

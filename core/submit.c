@@ -95,19 +95,19 @@ static int check_access(const struct duet_task_desc *desc, unsigned i, struct du
     const bool plain = mode >= DUET_R && mode <= DUET_RW;
     const bool special = mode == DUET_COMMUTE || mode == DUET_SCRATCH || mode == DUET_REDUCE;
     if (!access->handle || (!plain && !special))
-        return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
+        return duet_fail(message, DUET_EINVAL, "access %u (from 0) of a %s task has %s", i,
                          desc->codelet->name, access->handle ? "no valid mode" : "no handle");
     if (mode == DUET_SCRATCH && access->handle->layout)
         return duet_fail(
             message, DUET_EINVAL,
-            "access %u of a %s task is scratch of the shape of handle %llu, which is "
+            "access %u (from 0) of a %s task is scratch of the shape of handle %llu, which is "
             "%s: name temporary data (duet_register_temporary) of the size that is needed",
             i, desc->codelet->name, (unsigned long long)access->handle->id,
             duet__no_matrix(access->handle));
     if (mode == DUET_REDUCE && !access->handle->reduction)
         return duet_fail(message, DUET_EINVAL,
-                         "access %u of a %s task reduces handle %llu, of which nobody has said "
-                         "how: call duet_set_reduction before",
+                         "access %u (from 0) of a %s task reduces handle %llu, of which nobody "
+                         "has said how: call duet_set_reduction before",
                          i, desc->codelet->name, (unsigned long long)access->handle->id);
     return DUET_OK;
 }
@@ -309,12 +309,11 @@ static HOT int task_fill(struct duet_runtime *core, struct duet_task *task,
     unsigned different = task->access_count;
     if (different > 1)
         different = sort_accesses(task->accesses, different);
-    const void *args = task->args;
+    task->bare = !desc->args_bytes;
     if (has_extra(desc)) {
         error = duet__extra_new(core, task, desc, out);
         if (error)
             return error;
-        args = task->extra->args;
         different += task->extra->edge_count;
     } else {
         copy_args(task, desc);
@@ -322,8 +321,8 @@ static HOT int task_fill(struct duet_runtime *core, struct duet_task *task,
     struct duet_message message;
     message.text[0] = '\0';
     struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)desc->codelet;
-    error = duet__class_find(codelet, args, task->accesses, task->access_count, &task->klass,
-                             &task->work, &message);
+    error = duet__class_find(codelet, task_args(task), task->accesses, task->access_count,
+                             &task->klass, &task->work, &message);
     if (error)
         return duet_fail(out, error, "%s", *message.text ? message.text : duet_strerror(error));
     error = restrict_task(core, task, desc->where, out);

@@ -295,8 +295,9 @@ static const struct duet__engine_ops testing_ops = {
 /* Tasks of the three kernels carry their flops as their argument; none: 1e6. */
 static inline double testing_flops(const void *args)
 {
-    double flops;
-    memcpy(&flops, args, sizeof flops);
+    double flops = 0;
+    if (args)
+        memcpy(&flops, args, sizeof flops);
     return flops > 0 ? flops : 1e6;
 }
 

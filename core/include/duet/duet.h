@@ -253,7 +253,7 @@ struct duet_buffer {
 /* Arguments of a kernel. All of it is borrowed for the duration of the call. */
 struct duet_call {
     struct duet_runtime *runtime; /* for duet_submit from inside a task */
-    const void *args;             /* the task's arguments */
+    const void *args;             /* the task's arguments; NULL: it has none */
     const struct duet_buffer *buffers;
     size_t buffer_count; /* one an access, in their order; several for an access to
                             duet_register_arrays */
@@ -298,8 +298,8 @@ struct duet_codelet_desc {
     const struct duet_implementation *implementations;
     size_t implementation_count;
     /*
-     * Returns the flops of one execution with these arguments. NULL: not counted (models then use
-     * bytes).
+     * Returns the flops of one execution with these arguments, NULL of a task without any. May be
+     * NULL: not counted (models then use bytes).
      */
     double (*flops)(const void *args);
     /* Returns the seconds that the application expects of an execution with these arguments on an
