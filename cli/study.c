@@ -418,8 +418,12 @@ static int print(struct duet__tables *tables, const char *best)
     if (!error && values->html &&
         duet__study_page(values->html, &tables->store, best, tables->job->line, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
-    if (!error && values->svg && duet__study_charts(values->svg, &tables->store, best, &message))
-        status = duet__complain(DUET__FAILED, "%s", message.text);
+    if (!error && values->svg) {
+        *message.text = '\0';
+        error = duet__study_charts(values->svg, &tables->store, best, &message);
+        if (*message.text)
+            status = duet__complain(error ? DUET__FAILED : status, "%s", message.text);
+    }
     return status;
 }
 

@@ -192,6 +192,8 @@ assert re.search(r"^\./policies_of_my_own/own_best\.so against each other .*: he
                  r"\./policies_of_my_own/own_second\.so 1$", text.replace("\n  ", " "), re.M), text
 assert re.search(r" heft .* own_best +sure$", text, re.M), text
 assert ">own_best (" in pathlib.Path("charts/own/ranking-policy.svg").read_text(encoding="utf-8")
+text = duet("study", *ONE, "--policy", "ws", "--out", "1.db", "--svg", "charts/one").stderr
+assert "no charts in charts/one: no setting has several values with results" in text, text
 pathlib.Path("a_file").write_text("", encoding="utf-8")
 for words, message in ((["--svg", "a_file"], "cannot make the folder a_file"),
                        (["--table", "tex"], "--table takes text or latex, not 'tex'"),

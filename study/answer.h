@@ -31,8 +31,9 @@ DUET_MUST_CHECK int duet__study_page(const char *path, const struct duet__store 
 /*
  * Writes charts into a folder, which is there: those with which the page begins, for each problem
  * and over each number that varies, effects, and rankings, each as NAME.svg, and the numbers that
- * it shows as NAME.csv. Without results there are none. Returns errors of duet__results_read;
- * DUET_EIO, with older files unchanged from the one on that cannot be written.
+ * it shows as NAME.csv. Without several results there are none, and *message says so. Returns
+ * errors of duet__results_read; DUET_EIO, with older files unchanged from the one on that cannot be
+ * written.
  */
 DUET_MUST_CHECK int duet__study_charts(const char *folder, const struct duet__store *store,
                                        const char *best, struct duet_message *message);

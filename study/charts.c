@@ -462,7 +462,7 @@ struct output {
     const struct duet__results *results;
     struct factor *factors;
     struct duet__ranking *rankings;
-    struct duet__texts names; /* of charts */
+    struct duet__texts names; /* of charts that are written */
     struct duet_message *message;
     int error;
 };
@@ -506,16 +506,16 @@ static void write_chart(struct output *output, struct chart *chart)
 {
     const unsigned known = output->names.list->len;
 
-    g_strcanon(chart->name, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.+=", '_');
-    if (duet__texts_number(&output->names, chart->name) <= known) {
-        char *name = g_strdup_printf("%s-%u", chart->name, known);
-
-        g_free(chart->name);
-        chart->name = name;
-    }
     if (chart->points->len) {
         write_file(output, chart, ".svg", put_svg);
         write_file(output, chart, ".csv", put_csv);
+        g_strcanon(chart->name, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.+=", '_');
+        if (duet__texts_number(&output->names, chart->name) <= known) {
+            char *name = g_strdup_printf("%s-%u", chart->name, known);
+
+            g_free(chart->name);
+            chart->name = name;
+        }
     }
     g_array_unref(chart->points);
     g_free(chart->name);
@@ -801,5 +801,8 @@ int duet__study_charts(const char *folder, const struct duet__store *store, cons
         write_rankings(&output);
     duet__texts_free(&output.names);
     duet__results_fini(&results);
+    if (!output.error && !output.names.list->len)
+        duet_fail(message, DUET_OK, "no charts in %s: no setting has several values with results",
+                  folder);
     return output.error;
 }
