@@ -70,6 +70,8 @@ contains
     real(c_double) function three_seconds(args, arch) bind(c, name='')
         type(c_ptr), value :: args, arch
         type(scaling), pointer :: value
+        three_seconds = 1
+        if (.not. c_associated(args)) return ! a task without a value
         call c_f_pointer(args, value)
         three_seconds = merge(value%by, 0d0, c_associated(arch))
     end function
@@ -199,6 +201,8 @@ contains
         call refused(duet_einval, '48 bytes apart in a column: they have to be 8')
         call rt%register(a(3:2, :), h, stat, message)
         call refused(duet_einval, '0 x 4 elements')
+        call rt%register(large(::2), h, stat, message)
+        call refused(duet_einval, '16 bytes apart in a column: they have to be 8')
         call rt%register(text, h, stat, message)
         call refused(duet_einval, 'an array of this type')
         call rt%register(a, h, stat, message)
@@ -293,7 +297,8 @@ contains
         call rt%close(stat)
         call ends_by(' --duet-cpus=many', 2, 'takes a whole number')
         call ends_by(' --duet-cpus=1', 1, 'takes elements of 16 bytes, and access 1 of 1')
-        call ends_by(' --duet-cpus=2', 1, 'access 2 of 1')
+        call ends_by(' --duet-cpus=2', 1, 'access 2 of a task with 1 accesses')
+        call ends_by(' closed', 1, 'this runtime is not open')
     end subroutine
 
     ! Checks how this program ends with an argument: with which status and message.
@@ -315,14 +320,14 @@ contains
         type(duet_codelet) :: one
         type(duet_handle) :: h
         real(c_double), target :: x(4)
-        call rt%open()
+        if (argument /= 'closed') call rt%open()
         call rt%codelet('one', one, add)
         call rt%register(x, h)
         call rt%submit(one, [duet_access(h, duet_w)], merge(6, 7, argument == '--duet-cpus=1'))
         call rt%wait()
     end subroutine
 
-    ! A task whose time is known from its value alone.
+    ! Tasks whose time is known from their value alone, and from its absence.
     subroutine test_simulated()
         type(duet_runtime) :: rt
         type(duet_codelet) :: times
@@ -336,6 +341,9 @@ contains
         call rt%submit(times, [duet_access(h, duet_rw)], scaling(4, 3d0))
         call rt%wait()
         call expect(duet_now(rt%c) > 3 .and. duet_now(rt%c) < 3.01d0, 'a task of 3 s')
+        call rt%submit(times, [duet_access(h, duet_rw)])
+        call rt%wait()
+        call expect(duet_now(rt%c) > 4 .and. duet_now(rt%c) < 4.02d0, 'a task without a value')
         call rt%close()
     end subroutine
 end program

@@ -127,39 +127,25 @@ module duet
         real(c_double) function duet_cost(args, arch) bind(c)
             import; type(c_ptr), value :: args, arch
         end function
+
+        ! Functions of C that take so many addresses, and return an error or a number.
+        integer(c_int) function of_one(a) bind(c)
+            import; type(c_ptr), value :: a; end function
+        integer(c_int) function of_two(a, b) bind(c)
+            import; type(c_ptr), value :: a, b; end function
+        integer(c_int) function of_three(a, b, c) bind(c)
+            import; type(c_ptr), value :: a, b, c; end function
+        integer(c_int) function of_four(a, b, c, d) bind(c)
+            import; type(c_ptr), value :: a, b, c, d; end function
     end interface
 
+    procedure(of_one), bind(c) :: duet_close, duet_wait, duet_recover, duet_node, duet_owner
+    procedure(of_two), bind(c) :: duet_submit, duet_ref_wait, duet_unregister, duet_uncut, &
+        duet_release, duet_config_environment
+    procedure(of_three), bind(c) :: duet_open, duet_register_codelet
+    procedure(of_four), bind(c) :: duet_config_arguments, duet_set_reduction
+
     interface
-        integer(c_int) function duet_close(runtime) bind(c)
-            import; type(c_ptr), value :: runtime; end function
-        integer(c_int) function duet_wait(runtime) bind(c)
-            import; type(c_ptr), value :: runtime; end function
-        integer(c_int) function duet_recover(runtime) bind(c)
-            import; type(c_ptr), value :: runtime; end function
-        integer(c_int) function duet_node(runtime) bind(c)
-            import; type(c_ptr), value :: runtime; end function
-        integer(c_int) function duet_owner(handle) bind(c)
-            import; type(c_ptr), value :: handle; end function
-        integer(c_int) function duet_submit(runtime, task) bind(c)
-            import; type(c_ptr), value :: runtime, task; end function
-        integer(c_int) function duet_ref_wait(runtime, ref) bind(c)
-            import; type(c_ptr), value :: runtime, ref; end function
-        integer(c_int) function duet_unregister(runtime, handle) bind(c)
-            import; type(c_ptr), value :: runtime, handle; end function
-        integer(c_int) function duet_uncut(runtime, part) bind(c)
-            import; type(c_ptr), value :: runtime, part; end function
-        integer(c_int) function duet_release(runtime, handle) bind(c)
-            import; type(c_ptr), value :: runtime, handle; end function
-        integer(c_int) function duet_config_environment(config, message) bind(c)
-            import; type(c_ptr), value :: config, message; end function
-        integer(c_int) function duet_open(out, config, message) bind(c)
-            import; type(c_ptr), value :: out, config, message; end function
-        integer(c_int) function duet_register_codelet(runtime, desc, out) bind(c)
-            import; type(c_ptr), value :: runtime, desc, out; end function
-        integer(c_int) function duet_config_arguments(config, argc, argv, message) bind(c)
-            import; type(c_ptr), value :: config, argc, argv, message; end function
-        integer(c_int) function duet_set_reduction(runtime, handle, init, combine) bind(c)
-            import; type(c_ptr), value :: runtime, handle, init, combine; end function
         integer(c_int) function duet_acquire(runtime, handle, mode) bind(c)
             import; type(c_ptr), value :: runtime, handle; integer(c_int), value :: mode
         end function
@@ -241,6 +227,15 @@ contains
         call conclude(code, text_of(text), 1, stat, errmsg)
     end subroutine
 
+    ! Returns the address of a runtime for C. Without one the program ends.
+    recursive function opened(this) result(c)
+        class(duet_runtime), intent(in) :: this
+        type(c_ptr) :: c
+        c = this%c
+        if (.not. c_associated(c)) call conclude(duet_einval, 'this runtime is not open: call ' // &
+            'its open, or in a kernel set its c to call%runtime', 1)
+    end function
+
     recursive function text_of(at) result(text)
         type(c_ptr), intent(in) :: at
         character(:), allocatable :: text
@@ -308,7 +303,7 @@ contains
     subroutine runtime_wait(this, stat, errmsg)
         class(duet_runtime), intent(in) :: this
         integer, intent(out), optional :: stat; character(*), intent(inout), optional :: errmsg
-        call this%check(duet_wait(this%c), stat, errmsg)
+        call this%check(duet_wait(opened(this)), stat, errmsg)
     end subroutine
 
     ! ------------------------------------------------------------------------------------------
@@ -320,22 +315,9 @@ contains
         class(*), target, intent(inout) :: a(:)
         type(duet_handle), intent(out) :: handle
         integer, intent(out), optional :: stat; character(*), intent(inout), optional :: errmsg
-        type(c_ptr) :: at(3)
-        integer :: n
-        at = c_null_ptr
-        n = int(min(2_c_size_t, size(a, kind=c_size_t)))
-        if (n > 0) then
-            select type (a)
-            type is (integer(int32)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            type is (integer(int64)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            type is (real(real32)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            type is (real(real64)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            type is (complex(real32)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            type is (complex(real64)); at = [c_loc(a(1)), c_loc(a(n)), c_loc(a(1))]
-            end select
-        end if
-        call register_places(this, at, [size(a, kind=c_size_t), 1_c_size_t], storage_size(a) / 8, &
-            handle, stat, errmsg)
+        class(*), pointer :: column(:, :)
+        column(1:size(a, kind=c_size_t), 1:1) => a
+        call this%register_matrix(column, handle, stat, errmsg)
     end subroutine
 
     ! Registers a matrix, which has the attribute TARGET, or a section with columns without gaps.
@@ -384,12 +366,13 @@ contains
         if (n(1) > 1 .and. step(2) /= size) write (text, '(2(a, i0))') 'cannot register ' // &
             'elements that are ', step(2), ' bytes apart in a column: they have to be ', size
         if (product(n) > 0 .and. .not. c_associated(at(1))) &
-            text = 'cannot register an array of this type: give its address and shape'
+            text = 'cannot register an array of this type, whose address and shape have to ' // &
+                'be given, or one that is not allocated'
         if (text /= '') then
             call conclude(duet_einval, text, 1, stat, errmsg)
         else
-            call this%check(duet_register_matrix(this%c, at(1), n(1), n(2), ld, size, handle%c), &
-                stat, errmsg)
+            call this%check(duet_register_matrix(opened(this), at(1), n(1), n(2), ld, size, &
+                handle%c), stat, errmsg)
         end if
     end subroutine
 
@@ -411,9 +394,9 @@ contains
         step = m
         if (present(ld)) step = ld
         if (present(address)) then
-            code = duet_register_matrix(this%c, address, m, n, step, size, handle%c)
+            code = duet_register_matrix(opened(this), address, m, n, step, size, handle%c)
         else
-            code = duet_register_temporary(this%c, m, n, size, handle%c)
+            code = duet_register_temporary(opened(this), m, n, size, handle%c)
         end if
         call this%check(code, stat, errmsg)
     end subroutine
@@ -423,7 +406,7 @@ contains
         class(duet_runtime), intent(in) :: this
         type(duet_handle), intent(inout) :: handle
         integer, intent(out), optional :: stat; character(*), intent(inout), optional :: errmsg
-        call this%check(duet_unregister(this%c, handle%c), stat, errmsg)
+        call this%check(duet_unregister(opened(this), handle%c), stat, errmsg)
         handle%c = c_null_ptr
     end subroutine
 
@@ -435,7 +418,7 @@ contains
         type(duet_handle), allocatable, intent(out) :: parts(:, :)
         integer, intent(out), optional :: stat; character(*), intent(inout), optional :: errmsg
         allocate (parts(rows, cols))
-        call this%check(duet_cut_blocks(this%c, whole%c, int(rows, c_size_t), &
+        call this%check(duet_cut_blocks(opened(this), whole%c, int(rows, c_size_t), &
             int(cols, c_size_t), parts), stat, errmsg)
     end subroutine
 
@@ -452,9 +435,9 @@ contains
         integer(c_int) :: code
         is_here = .true.
         if (present(node)) then
-            code = duet_acquire_on(this%c, handle%c, mode, node, is_here)
+            code = duet_acquire_on(opened(this), handle%c, mode, node, is_here)
         else
-            code = duet_acquire(this%c, handle%c, mode)
+            code = duet_acquire(opened(this), handle%c, mode)
         end if
         if (present(here)) here = is_here
         call this%check(code, stat, errmsg)
@@ -464,7 +447,7 @@ contains
         class(duet_runtime), intent(in) :: this
         type(duet_handle), intent(in) :: handle
         integer, intent(out), optional :: stat; character(*), intent(inout), optional :: errmsg
-        call this%check(duet_release(this%c, handle%c), stat, errmsg)
+        call this%check(duet_release(opened(this), handle%c), stat, errmsg)
     end subroutine
 
     ! ------------------------------------------------------------------------------------------
@@ -490,7 +473,8 @@ contains
         if (present(opencl)) call add(10, opencl)
         if (present(flops)) desc%flops = c_funloc(flops)
         if (present(cost)) desc%cost = c_funloc(cost)
-        call this%check(duet_register_codelet(this%c, c_loc(desc), c_loc(codelet)), stat, errmsg)
+        call this%check(duet_register_codelet(opened(this), c_loc(desc), c_loc(codelet)), stat, &
+            errmsg)
     contains
         subroutine add(at, run)
             integer, intent(in) :: at
@@ -535,7 +519,7 @@ contains
                 copy(:(task%args_bytes + 7) / 8) = transfer(args, copy, (task%args_bytes + 7) / 8)
         end if
         if (present(priority)) task%priority = priority
-        if (present(where)) task%where = duet_where(this%c, trim(where) // c_null_char)
+        if (present(where)) task%where = duet_where(opened(this), trim(where) // c_null_char)
         if (present(name) .or. present(node) .or. present(ref) .or. present(after)) then
             extra = c_extra()
             task%extra = c_loc(extra)
@@ -556,7 +540,7 @@ contains
         else if (present(where) .and. task%where == 0) then
             call conclude(duet_enoworker, 'this machine has no ' // where, 1, stat, errmsg)
         else
-            call this%check(duet_submit(this%c, c_loc(task)), stat, errmsg)
+            call this%check(duet_submit(opened(this), c_loc(task)), stat, errmsg)
         end if
     end subroutine
 
@@ -576,7 +560,8 @@ contains
         message(message_bytes) = c_null_char
     end function
 
-    ! Returns a buffer, whose elements have to have so many bytes.
+    ! Returns the buffer of access `index`. If it is not there, or its elements do not have so many
+    ! bytes, the program ends with a message.
     recursive function buffer_of(call, index, bytes) result(buffer)
         type(duet_call), intent(in) :: call
         integer, intent(in) :: index, bytes
@@ -584,11 +569,16 @@ contains
         type(duet_buffer), pointer :: all(:)
         character(100) :: text
         call c_f_pointer(call%buffers, all, [call%buffer_count])
-        buffer%element_bytes = 0
-        if (index >= 1 .and. index <= call%buffer_count) buffer = all(index)
-        if (buffer%element_bytes == bytes) return
-        write (text, '(4(a, i0))') 'a kernel takes elements of ', bytes, ' bytes, and access ', &
-            index, ' of ', size(all), ' has elements of ', buffer%element_bytes
+        if (index < 1 .or. index > size(all)) then
+            write (text, '(2(a, i0), a)') 'a kernel takes access ', index, ' of a task with ', &
+                size(all), ' accesses, which are counted from 1'
+        else
+            buffer = all(index)
+            if (buffer%element_bytes == bytes) return
+            write (text, '(4(a, i0))') 'a kernel takes elements of ', bytes, &
+                ' bytes, and access ', index, ' of ', size(all), ' has elements of ', &
+                buffer%element_bytes
+        end if
         call conclude(duet_einval, text, 1)
     end function
 
