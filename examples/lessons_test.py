@@ -27,7 +27,7 @@ LESSONS = {
         lambda one, eight, most, least: 0 < one < eight and most > least,
         {"priorities/makespan-over-gpus.svg": {"1", "8", "none", "workload"}}),
     "4_memory": (
-        r"is dmda with 96MiB, darts with 12MiB, .* dmda takes ([\d.]+) .* darts takes ([\d.]+) ",
+        r"is dmda with 96MiB, darts with 12MiB\. .* ([\d.]+) \(dmda\), ([\d.]+) \(darts\)",
         lambda dmda, darts: dmda > darts > 1,
         {"memory/makespan-over-gpu_memory.svg": {"12MiB", "96MiB", "darts", "eager"}}),
     "5_your_own_policy": (

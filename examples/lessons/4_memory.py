@@ -13,7 +13,8 @@ MEMORY, POLICIES = ["12MiB", "24MiB", "48MiB", "96MiB"], ["eager", "dmda", "dart
 table = duet.study("gemm", platform="idgraf", n=5760, tile=480, cpus=1, gpus=8,
                    gpu_memory=MEMORY, policy=POLICIES, svg="memory")
 found = {(row["policy"], row["gpu_memory"]): row for row in table}
-print("GPU     " + "          ".join(POLICIES))
+print("makespan, and GB that were copied to GPUs")
+print("GPU     " + "".join(f"{policy:<16}" for policy in POLICIES).rstrip())
 for size in MEMORY:
     rows = [found[policy, size] for policy in POLICIES]
     print(f"{size:<8}" + "  ".join(
@@ -29,9 +30,9 @@ best = {size: min(POLICIES, key=lambda policy: found[policy, size]["makespan_s"]
         for size in MEMORY}
 longer = {policy: found[policy, MEMORY[0]]["makespan_s"] / found[policy, MEMORY[-1]]["makespan_s"]
           for policy in POLICIES}
-print(f"The fastest is {best[MEMORY[-1]]} with {MEMORY[-1]}, {best[MEMORY[0]]} with {MEMORY[0]}, "
-      "where " + ", ".join(f"{policy} takes {part:.2f} times as long as with {MEMORY[-1]}"
-                           for policy, part in longer.items()) + ".")
+print(f"The fastest is {best[MEMORY[-1]]} with {MEMORY[-1]}, {best[MEMORY[0]]} with {MEMORY[0]}. "
+      "Having less lengthens the makespan by a factor of "
+      + ", ".join(f"{part:.2f} ({policy})" for policy, part in longer.items()) + ".")
 
 # %% [markdown]
 # ## Exercise
