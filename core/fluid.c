@@ -9,7 +9,7 @@
 
 static const double PRECISION_S = 1e-12; /* ends that are so near are one */
 
-enum { POOLS = 16 /* flows of fewer links are kept for reuse */ };
+enum { POOLS = 16 /* the memory of ended flows over fewer links is used again */ };
 static const size_t NOWHERE = SIZE_MAX; /* place of a flow that has not begun */
 
 /* A flow on one of its links. */
@@ -25,8 +25,8 @@ struct link {
     unsigned count; /* flows on it */
     bool dirty;     /* is in fluid->dirty */
     uint64_t pass;  /* last pass that has found it */
-    /* scratch of a pass: bandwidth that is not given away, flows without a rate, their equal shares
-       of it, which are to be computed anew where one of them has moved on to a rate */
+    /* during a pass, which sets rates: bandwidth that no flow has yet, what each flow without a rate
+       would get of it (to be computed anew if `moved`), number of such flows */
     double left_Bps, share_Bps;
     unsigned open;
     bool moved;
@@ -55,7 +55,7 @@ struct duet__fluid {
     size_t found_count;
     struct duet__fluid_flow *limited; /* flows of a pass that have limits */
     struct duet__fluid_flow **heap;   /* by end */
-    size_t count, capacity, made;     /* flows in it, room, and flows of both kinds */
+    size_t count, capacity, made;     /* flows in the heap, its room, flows that exist */
     /* flows that have ended, by number of links; the last ones are freed when another is made */
     struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;
@@ -346,8 +346,9 @@ static double least_share(struct duet__fluid *fluid)
 }
 
 /*
- * Sets the rates of the flows that hang together with what has changed: the narrowest links give
- * equal shares first, then the rest is shared in the same way.
+ * Sets the rates of the flows that share links, also through other flows, with one that has begun
+ * or ended. The flows on the link with the least bandwidth for each get equal shares of it first;
+ * then what is left of the others is shared in the same way.
  */
 static void share_links(struct duet__fluid *fluid)
 {

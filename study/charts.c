@@ -47,7 +47,7 @@ struct chart {
     const struct duet__ranking *rankings; /* of x, or of all settings from x on */
     char *name, *title;
     int measure;
-    double from;       /* least number of x, which speed-up and efficiency are relative to */
+    double from;       /* number of nodes or GPUs whose speed-up and efficiency are 1 */
     GArray *points;    /* struct point */
     int width, height; /* written by `draw` */
     void (*draw)(GString *svg, struct chart *chart);
@@ -103,8 +103,8 @@ static double longest(const struct factor *factor)
     return (double)most * CHARACTER;
 }
 
-/* Returns where a place is along its axis: by its number, whose logarithm is taken where each is a
-   multiple of the one before, or the first are close together. */
+/* Returns the coordinate of a place on its axis. The axis is logarithmic if numbers grow by one
+   factor, or if the first two of them are close together beside the whole range. */
 static double along(const struct factor *x, size_t place)
 {
     const double *numbers = x->numbers;
@@ -154,7 +154,7 @@ static void put_levels(GString *svg, struct chart *chart, double bottom)
 /* A scale of values, and its place in the picture. */
 struct scale {
     double low, high, bottom;
-    double unit; /* of texts: 1000 of them make a second, where it is ms */
+    double unit; /* factor of the numbers that are printed: 1000 shows seconds as ms */
     bool logarithmic;
 };
 
@@ -177,14 +177,15 @@ static void put_tick(GString *svg, const struct scale *scale, double value)
     put_text(svg, LEFT - 7, y + 4.5, "end", digits);
 }
 
-/* Returns the speed-up or efficiency that is the best at a place; 0: there is none. */
+/* Returns the speed-up or efficiency of a speed that is proportional to the number of nodes or
+   GPUs at a place; 0: the chart has another measure. */
 static double ideal_at(const struct chart *chart, size_t place)
 {
     return chart->measure == SPEEDUP ? chart->x->numbers[place] / chart->from
                                      : chart->measure == EFFICIENCY;
 }
 
-/* Returns half of a point's interval; 0: it has none. */
+/* Returns half the width of the 95 % interval of a point's mean makespan; 0: none is shown. */
 static double reach_of(const struct chart *chart, const struct point *point)
 {
     const double reach_s = point->cell->reach_s;
@@ -192,7 +193,8 @@ static double reach_of(const struct chart *chart, const struct point *point)
     return chart->measure == MAKESPAN && isfinite(reach_s) ? reach_s : 0;
 }
 
-/* Appends the scale of all points: from 0 on, or of makespans logarithmic over a wide range. */
+/* Appends the scale of values. It begins at 0; that of makespans over a wide range is logarithmic.
+ */
 static struct scale put_scale(GString *svg, const struct chart *chart, double bottom)
 {
     static const char *const names[] = {"makespan, s", "GFlop/s", "lower bound / makespan, %",
@@ -400,7 +402,7 @@ static void draw_ranking(GString *svg, struct chart *chart)
     const double reach = fmin(ranking->distance, (double)(count - 1)) * unit;
     const int step = count > 10 ? (int)duet__svg_step((double)count, 10) : 1;
     double first = axis + 18;
-    size_t joined = 0; /* the last one that a bar reaches */
+    size_t joined = 0; /* last point that the bars so far reach */
     g_autofree char *critical =
         g_strdup_printf("critical difference %.2f (Nemenyi, 5 %%)", ranking->distance);
 
@@ -507,8 +509,6 @@ static void write_chart(struct output *output, struct chart *chart)
     const unsigned known = output->names.list->len;
 
     if (chart->points->len) {
-        write_file(output, chart, ".svg", put_svg);
-        write_file(output, chart, ".csv", put_csv);
         g_strcanon(chart->name, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.+=", '_');
         if (duet__texts_number(&output->names, chart->name) <= known) {
             char *name = g_strdup_printf("%s-%u", chart->name, known);
@@ -516,13 +516,15 @@ static void write_chart(struct output *output, struct chart *chart)
             g_free(chart->name);
             chart->name = name;
         }
+        write_file(output, chart, ".svg", put_svg);
+        write_file(output, chart, ".csv", put_csv);
     }
     g_array_unref(chart->points);
     g_free(chart->name);
     g_free(chart->title);
 }
 
-/* True if two cells are of one problem, but for these settings. */
+/* Returns if two cells have the same problem, whatever their settings x and by are. */
 static bool same_problem(const struct output *output, const struct duet__cell *first,
                          const struct duet__cell *second, const struct factor *x,
                          const struct factor *by)
@@ -534,8 +536,8 @@ static bool same_problem(const struct output *output, const struct duet__cell *f
 }
 
 /*
- * Returns what charts are of: "cholesky on idgraf, n 9600; best of tile". Of one problem, that of a
- * cell (NULL: all), it adds its settings to *file, the chart's name.
+ * Returns what charts are of: "cholesky on idgraf, n 9600; best of tile". With a cell
+ * (NULL: charts of all problems) the settings of its problem are added to *file, the chart's name.
  */
 static char *title_of(const struct output *output, const struct duet__cell *cell,
                       const struct factor *x, const struct factor *by, GString *file)
@@ -638,7 +640,7 @@ static void write_lines(struct output *output, const struct factor *x, const str
     }
 }
 
-/* Writes the charts over a setting, of each problem or, of many, of some. */
+/* Writes the charts over a setting, for each problem; of more than PROBLEMS, for so many. */
 static void write_over(struct output *output, const struct factor *x)
 {
     const struct duet__results *results = output->results;
@@ -799,10 +801,10 @@ int duet__study_charts(const char *folder, const struct duet__store *store, cons
             write_over(&output, &output.factors[i]);
     if (count)
         write_rankings(&output);
-    duet__texts_free(&output.names);
-    duet__results_fini(&results);
     if (!output.error && !output.names.list->len)
         duet_fail(message, DUET_OK, "no charts in %s: no setting has several values with results",
                   folder);
+    duet__texts_free(&output.names);
+    duet__results_fini(&results);
     return output.error;
 }

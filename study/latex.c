@@ -6,7 +6,7 @@
 #include "base/table.h"
 #include "study/answer.h"
 
-/* Prints a cell that follows others, what LaTeX would interpret escaped. */
+/* Prints `before` and a cell, in which LaTeX's special characters are escaped. */
 static void put_cell(FILE *stream, const char *before, const char *text)
 {
     fputs(before, stream);
