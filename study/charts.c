@@ -26,10 +26,11 @@ struct factor {
     const char *name;
     guint index; /* among those that vary */
     size_t count;
-    char *const *texts;      /* by level */
-    char **names;            /* by place, shortened */
-    double *numbers;         /* by place; NULL: some level is no number */
-    size_t *places, *levels; /* by level, and by place */
+    char *const *texts;           /* by level */
+    char **names;                 /* by place, shortened */
+    double *numbers;              /* by place; NULL: some level is no number */
+    size_t *places, *levels;      /* by level, and by place */
+    struct duet__ranking ranking; /* of its levels; none where it belongs to the problem */
 };
 
 enum { MAKESPAN, SPEED, BOUND, SPEEDUP, EFFICIENCY, MEASURES };
@@ -43,8 +44,7 @@ struct point {
 
 struct chart {
     const struct duet__results *results;
-    const struct factor *x, *by;          /* by: NULL: one line without a name */
-    const struct duet__ranking *rankings; /* of x, or of all settings from x on */
+    const struct factor *x, *by; /* by: NULL: one line without a name; effects: all from x on */
     char *name, *title;
     int measure;
     double from;       /* number of nodes or GPUs whose speed-up and efficiency are 1 */
@@ -358,8 +358,7 @@ static void draw_effects(GString *svg, struct chart *chart)
         const double x = zero + unit * point->y / step;
 
         if (!i || point->x != point[-1].x) {
-            g_autofree char *share =
-                g_strdup_printf("%.1f %%", 100 * chart->rankings[point->x].share);
+            g_autofree char *share = g_strdup_printf("%.1f %%", 100 * factor->ranking.share);
 
             y += LINE * 1.4;
             put_text(rows, 8, y + 4.5, "start", factor->name);
@@ -388,13 +387,13 @@ static void row_of_effect(struct duet__json_writer *csv, const struct chart *cha
     const struct factor *factor = &chart->x[point->x];
 
     duet__json_print(csv, "setting: %s, explains: %g, value: %s, ratio: %g", factor->name,
-                     chart->rankings[point->x].share, factor->texts[point->by], 1 + point->y);
+                     factor->ranking.share, factor->texts[point->by], 1 + point->y);
 }
 
 /* Appends mean ranks along a line; those that are joined by a bar are not told apart. */
 static void draw_ranking(GString *svg, struct chart *chart)
 {
-    const struct duet__ranking *ranking = chart->rankings;
+    const struct duet__ranking *ranking = &chart->x->ranking;
     const size_t count = chart->points->len;
     const struct point *points = point_of(chart, 0);
     const double side = 64 + longest(chart->x), left = side + 14, axis = TOP + 36;
@@ -448,7 +447,7 @@ static void draw_ranking(GString *svg, struct chart *chart)
 static void row_of_ranking(struct duet__json_writer *csv, const struct chart *chart,
                            const struct point *point)
 {
-    const struct duet__ranking *ranking = chart->rankings;
+    const struct duet__ranking *ranking = &chart->x->ranking;
 
     duet__json_print(csv, "value: %s, mean_rank: %g, p: %g, critical_difference: %g, cases: %zu",
                      chart->x->texts[point->by], point->y, ranking->against[point->by],
@@ -463,7 +462,6 @@ struct output {
     const char *folder;
     const struct duet__results *results;
     struct factor *factors;
-    struct duet__ranking *rankings;
     struct duet__texts names; /* of charts that are written */
     struct duet_message *message;
     int error;
@@ -668,7 +666,6 @@ static void write_rankings(struct output *output)
 {
     struct chart effects = {.results = output->results,
                             .x = output->factors,
-                            .rankings = output->rankings,
                             .name = g_strdup("effects"),
                             .points = g_array_new(FALSE, FALSE, sizeof(struct point)),
                             .draw = draw_effects,
@@ -677,10 +674,9 @@ static void write_rankings(struct output *output)
 
     for (guint f = output->results->problem_varied; f < output->results->varied->len; f++) {
         const struct factor *factor = &output->factors[f];
-        const struct duet__ranking *ranking = &output->rankings[f];
+        const struct duet__ranking *ranking = &factor->ranking;
         struct chart chart = {.results = output->results,
                               .x = factor,
-                              .rankings = ranking,
                               .name = g_strconcat("ranking-", factor->name, NULL),
                               .points = g_array_new(FALSE, FALSE, sizeof(struct point)),
                               .draw = draw_ranking,
@@ -768,11 +764,7 @@ static void factor_fini(void *data)
     g_free(factor->numbers);
     g_free(factor->places);
     g_free(factor->levels);
-}
-
-static void ranking_fini(void *data)
-{
-    duet__ranking_fini(data);
+    duet__ranking_fini(&factor->ranking);
 }
 
 int duet__study_charts(const char *folder, const struct duet__store *store, const char *best,
@@ -782,18 +774,15 @@ int duet__study_charts(const char *folder, const struct duet__store *store, cons
     int error = duet__results_read(&results, store, best, message);
     const guint count = results.cell_count ? results.varied->len : 0;
     g_autoptr(GArray) factors = g_array_new(FALSE, TRUE, sizeof(struct factor));
-    g_autoptr(GArray) rankings = g_array_new(FALSE, TRUE, sizeof(struct duet__ranking));
-    struct output output = {folder, &results, NULL, NULL, duet__texts_new(), message, error};
+    struct output output = {folder, &results, NULL, duet__texts_new(), message, error};
     bool numbers = false;
 
     g_array_set_clear_func(factors, factor_fini);
-    g_array_set_clear_func(rankings, ranking_fini);
     output.factors = (struct factor *)(void *)g_array_set_size(factors, count)->data;
-    output.rankings = (struct duet__ranking *)(void *)g_array_set_size(rankings, count)->data;
     for (guint i = 0; i < count; i++) {
         factor_init(&output.factors[i], duet__varied(&results, i), i);
         if (i >= results.problem_varied)
-            duet__rank(&results, i, &output.rankings[i]);
+            duet__rank(&results, i, &output.factors[i].ranking);
         numbers |= output.factors[i].numbers != NULL;
     }
     for (guint i = 0; i < count && !output.error; i++)
