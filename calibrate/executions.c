@@ -47,11 +47,12 @@ static GArray *find_edges(const struct duet_machine *machine,
 }
 
 /*
- * Computes others and workers of `count` executions of one run; `events` are their
- * records in the same order. The time that all workers of a socket have computed up to a date is a
- * function, walked along once. Its growth during an execution, less the execution, is what the
- * others did. The time that a kernel has waited for cores up to a date is another such function:
- * its growth during an execution is no part of the kernel's seconds.
+ * Computes others and workers of `count` executions of one run, and takes the time for which they
+ * waited for cores out of their seconds; `events` are their records in the same order. The time
+ * that all workers of a socket have computed up to a date is a function, walked along once. Its
+ * growth during an execution, less the execution, is what the others did. The time that a kernel
+ * has waited for cores up to a date is another such function: its growth during an execution is no
+ * part of the kernel's seconds.
  */
 static void find_neighbours(const struct duet_machine *machine,
                             const struct duet_event *const *events,

@@ -139,7 +139,7 @@ if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS AND TARGET CUDA::cublas AND TARGET CUDA::cu
 endif()
 
 # Recorded runs, and models that are compared on them (bench/corpus.py).
-if(DUET_HAVE_BLAS AND DUET_HAVE_SIMGRID)
+if(DUET_HAVE_BLAS)
   file(GLOB corpus CONFIGURE_DEPENDS ${bench}/corpus/*.c)
   duet_benchmark(corpus ${corpus})
   duet_link_folders(bench-corpus)

@@ -158,4 +158,33 @@ static void test_fluid(void)
     duet__fluid_free(NULL);
 }
 
-TEST_MAIN(test_dates, test_nothing, test_cancelled, test_fluid)
+/* A flow is dropped from the middle of the heap, and the last one, which takes its place, ends
+ * sooner than those above. */
+static void test_order(void)
+{
+    static const unsigned ends_s[] = {1, 10, 2, 11, 12, 3, 4, 13, 14, 15, 16, 5, 6};
+    struct duet__fluid_flow *flows[17] = {NULL}, *many[100];
+    struct duet__fluid *fluid;
+    g_assert_cmpint(duet__fluid_new(&fluid, NULL, 0), ==, DUET_OK);
+    for (unsigned i = 0; i < 100; i++)
+        many[i] = duet__fluid_flow_new(fluid, NULL, 0, 1, NULL);
+    for (unsigned i = 0; i < 100; i++) /* there is room for all that were made */
+        duet__fluid_begin(fluid, many[i], 1, 0);
+    for (unsigned i = 0; i < 100; i++)
+        duet__fluid_drop(fluid, many[i], 0);
+    for (unsigned i = 0; i < G_N_ELEMENTS(ends_s); i++) {
+        flows[ends_s[i]] = duet__fluid_flow_new(fluid, NULL, 0, 1, NULL);
+        g_assert_nonnull(flows[ends_s[i]]);
+        duet__fluid_begin(fluid, flows[ends_s[i]], ends_s[i], 0);
+    }
+    duet__fluid_drop(fluid, flows[11], 0);
+    flows[11] = NULL;
+    for (unsigned end_s = 1; end_s < G_N_ELEMENTS(flows); end_s++)
+        if (flows[end_s]) {
+            g_assert_cmpfloat(duet__fluid_next(fluid), ==, end_s);
+            g_assert_true(duet__fluid_end(fluid, end_s) == flows[end_s]);
+        }
+    duet__fluid_free(fluid);
+}
+
+TEST_MAIN(test_dates, test_nothing, test_cancelled, test_fluid, test_order)

@@ -25,8 +25,8 @@ struct link {
     unsigned count; /* flows on it */
     bool dirty;     /* is in fluid->dirty */
     uint64_t pass;  /* last pass that has found it */
-    /* during a pass, which sets rates: bandwidth that no flow has yet, what each flow without a rate
-       would get of it (to be computed anew if `moved`), number of such flows */
+    /* during a pass, which sets rates: bandwidth that no flow has yet, what each flow without a
+       rate would get of it (to be computed anew if `moved`), number of such flows */
     double left_Bps, share_Bps;
     unsigned open;
     bool moved;
@@ -40,9 +40,9 @@ struct duet__fluid_flow {
     size_t place;    /* in the heap, or NOWHERE */
     uint64_t number; /* order of their beginning */
     uint64_t pass;
-    bool shared; /* scratch of a pass: its rate is known */
-    unsigned count;
-    struct duet__fluid_flow *next; /* of the pool, of those with limits */
+    bool shared;                   /* during a pass: its rate is known */
+    unsigned count;                /* hops */
+    struct duet__fluid_flow *next; /* in a pool, or in the list of those with limits */
     struct hop hops[];
 };
 
@@ -55,7 +55,7 @@ struct duet__fluid {
     size_t found_count;
     struct duet__fluid_flow *limited; /* flows of a pass that have limits */
     struct duet__fluid_flow **heap;   /* by end */
-    size_t count, capacity, made;     /* flows in the heap, its room, flows that exist */
+    size_t count, capacity, made;     /* flows in the heap, its room, flows in it or not begun */
     /* flows that have ended, by number of links; the last ones are freed when another is made */
     struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;

@@ -28,15 +28,15 @@ struct network {
     size_t flowing;
     unsigned node_count, memory_count, link_count; /* memories and links: of each node */
     struct route *inside;                          /* by source and destination, in a node */
-    unsigned *inside_links;                        /* of all of them */
+    unsigned *inside_links;                        /* links of all these routes */
     struct duet__routes outside;                   /* if there are several nodes */
     struct duet__network how;
-    unsigned *links; /* room for those of a route between nodes */
+    unsigned *links; /* room for the links of a route between nodes */
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Links and routes. Those of node n have the numbers from n * link_count on. Behind those of all
- * nodes are those between them. */
+/* Links and routes. The links of node n have the numbers from n * link_count on. Links between
+ * nodes follow those of all nodes. */
 
 static void make_route(struct network *network, const struct duet_machine *machine, size_t number,
                        unsigned *links)

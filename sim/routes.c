@@ -29,18 +29,18 @@ static unsigned product(const unsigned *factors, unsigned count)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Fat tree: level l joins nodes (l = 0) or switches of level l to switches of level l + 1. What is
- * of level l has a digit for each level: below up[i] for i < l, below down[i] for others; parents
- * and children differ in digit l alone. A card is the link of a node to its switches. */
+/* Fat tree: level l joins nodes (l = 0) or switches of level l to switches of level l + 1. A node
+ * or switch of level l has a digit for each level i: below up[i] for i < l, else below down[i].
+ * Parents and children differ in digit l alone. A node's card is its link to its switches. */
 
-/* Number of what is of a level. */
+/* Returns the number of nodes (level 0) or switches of a level. */
 static size_t tree_width(const struct duet__network *n, unsigned level)
 {
     return (size_t)product(n->up, level) * product(n->down + level, n->levels - level);
 }
 
-/* Number of the one of a level whose digits below it are those of `climbed`, and the others those
- * of node `to`. */
+/* Returns the number of the node or switch of a level whose digits below that level are `climbed`,
+ * and whose others are those of node `to`. */
 static size_t tree_place(const struct duet__network *n, unsigned level, const unsigned *climbed,
                          unsigned to)
 {
@@ -50,7 +50,7 @@ static size_t tree_place(const struct duet__network *n, unsigned level, const un
     return place + to / product(n->down, level) * unit;
 }
 
-/* Adds the link between what is of a level and its parent. */
+/* Adds the link between node or switch `child` of a level and its parent. */
 static void add_tree(struct path *path, unsigned level, size_t child, unsigned port, unsigned back)
 {
     const struct duet__network *n = path->routes->network;
@@ -159,7 +159,7 @@ static void find_dragonfly(struct path *path, unsigned from, unsigned to)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All of them                                                                                  */
+/* Any network                                                                                  */
 
 static void find_switch(struct path *path, unsigned from, unsigned to)
 {
@@ -167,7 +167,7 @@ static void find_switch(struct path *path, unsigned from, unsigned to)
     add(path, 0, to, IN);
 }
 
-/* Number of cables of a level; level 0 of all but a fat tree are the cards. */
+/* Returns the number of cables of a level. Level 0 has the cards, but in a fat tree. */
 static size_t cables_of(const struct duet__routes *routes, unsigned level)
 {
     const struct duet__network *n = routes->network;
@@ -187,7 +187,7 @@ static size_t cables_of(const struct duet__routes *routes, unsigned level)
     }
 }
 
-/* Most links of a route. */
+/* Returns the most links that a route has. */
 static unsigned longest_of(const struct duet__network *n)
 {
     unsigned links = 2;
