@@ -126,8 +126,8 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
     add_child(core, &reasons);
     add_workers(core, &reasons);
     if (!reasons.count)
-        add_reason(&reasons, "no list has a task, and no worker: a policy has to push, and to "
-                             "return from `pop`, each one that it was given");
+        add_reason(&reasons, "no worker has what would come next, nor has a list: the policy "
+                             "has to push each task that it gets, and to return it from `pop`");
 }
 
 /* Sets the message of a wait that has failed, unless an error of the run has led to it. */
