@@ -250,8 +250,9 @@ void test_moved()
              first.set_reduction(last, duet::reduction<matrix>("zeros", "sums", std::plus<>()));
          },
          [&] {
+             duet::runtime &from = second; /* a use after a move is what is meant */
              duet::runtime moved = std::move(second);
-             second.wait();
+             from.wait();
          }};
     for (const auto &call : late_calls)
         assert_in(thrown(DUET_EINVAL, call), "the runtime is closed, or the object was moved from");

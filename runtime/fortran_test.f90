@@ -333,17 +333,19 @@ contains
         type(duet_codelet) :: times
         type(duet_handle) :: h
         real(c_double), target :: x(4)
+        real(c_double) :: now
         call rt%open('--duet-simulate=idgraf', stat, message)
-        if (stat == duet_eabsent) return ! without SimGrid
         call expect(stat == 0, message)
         call rt%codelet('times', times, multiply, cost=three_seconds)
         call rt%register(x, h)
         call rt%submit(times, [duet_access(h, duet_rw)], scaling(4, 3d0))
         call rt%wait()
-        call expect(duet_now(rt%c) > 3 .and. duet_now(rt%c) < 3.01d0, 'a task of 3 s')
+        now = duet_now(rt%c)
+        call expect(now > 3 .and. now < 3.01d0, 'a task of 3 s')
         call rt%submit(times, [duet_access(h, duet_rw)])
         call rt%wait()
-        call expect(duet_now(rt%c) > 4 .and. duet_now(rt%c) < 4.02d0, 'a task without a value')
+        now = duet_now(rt%c)
+        call expect(now > 4 .and. now < 4.02d0, 'a task without a value')
         call rt%close()
     end subroutine
 end program
