@@ -9,7 +9,7 @@
 
 #include "runtime/testing.h"
 
-enum { COUNT = 1 << 16, HANDLES = 6, RUNTIMES = 2, ABSENT = 99 };
+enum { COUNT = 1 << 16, HANDLES = 6, RUNTIMES = 2 };
 
 enum when { IN_FLIGHT, INSIDE, FAILED };
 
@@ -22,6 +22,7 @@ struct program {
 };
 
 static struct program program;
+static struct duet_runtime *held[RUNTIMES]; /* of a program, until it ends */
 static double data[RUNTIMES][HANDLES][COUNT];
 
 /* Ends the program, by one of its threads: exit may not be called by two. */
@@ -83,9 +84,7 @@ static void run_a_while(unsigned index)
     struct duet_config config =
         testing_config(program.simulate, 2, program.simulate || program.emulate ? 2 : 0);
     config.emulate = program.emulate;
-    struct duet_runtime *duet = testing_open(&config);
-    if (!duet)
-        exit(ABSENT);
+    struct duet_runtime *duet = held[index] = testing_open(&config);
     open_codelets(duet);
     for (unsigned i = 0; i < HANDLES; i++)
         must(duet, duet_register_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
@@ -113,8 +112,7 @@ static void run(void)
     g_assert_cmpint(waitpid(child, &status, 0), ==, child);
     if (WIFSIGNALED(status))
         g_error("the program ended by signal %d", WTERMSIG(status));
-    if (WEXITSTATUS(status) != ABSENT)
-        g_assert_cmpint(WEXITSTATUS(status), ==, program.status);
+    g_assert_cmpint(WEXITSTATUS(status), ==, program.status);
 }
 
 static void run_all(struct program like)
@@ -128,7 +126,7 @@ static void run_all(struct program like)
 
 static void test_simulated(void)
 {
-    run_all((struct program){.simulate = "idgraf", .runtimes = 1});
+    run_all((struct program){.simulate = "idgraf", .runtimes = RUNTIMES});
 }
 
 static void test_real(void)
