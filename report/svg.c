@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all SVG pictures share. */
+/* Parts that all SVG pictures share. */
 #include "report/svg.h"
 
 #include <math.h>

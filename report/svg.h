@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all SVG pictures share. */
+/* Parts that all SVG pictures share. */
 #ifndef DUET_SVG_H
 #define DUET_SVG_H
 

@@ -198,7 +198,7 @@ void test_exceptions()
     assert_in(thrown(DUET_EINVAL, [&] { (void)duet::config(argc, argv); }), "--duet-cpus");
 }
 
-/* What nobody waits for is printed by the end of the data. */
+/* An exception that nobody waits for is printed by the end of the data. */
 void test_untold()
 {
     if (g_test_subprocess()) {
