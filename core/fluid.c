@@ -353,7 +353,7 @@ static double least_share(struct duet__fluid *fluid)
 static void share_links(struct duet__fluid *fluid)
 {
     for (size_t open = find_changed(fluid); open;) {
-        const double level_Bps = least_share(fluid), most_Bps = level_Bps * (1 + 1e-12);
+        const double level_Bps = least_share(fluid), most_Bps = level_Bps + fabs(level_Bps) * 1e-12;
         for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
             if (!flow->shared && flow->limit_Bps <= most_Bps) {
                 set_rate(fluid, flow, level_Bps);
