@@ -68,23 +68,6 @@ static void begin_flows(struct duet__flows *flows, double date)
     }
 }
 
-/* Makes the flow of a copy across the links that copies share; others limit each copy. */
-static struct duet__fluid_flow *new_stream(const struct duet__flows *flows,
-                                           const struct duet__flow *flow)
-{
-    const struct duet_route *route = route_of(flows, flow);
-    unsigned links[DUET_ROUTE_LINKS], count = 0;
-    double limit_Bps = INFINITY;
-    for (unsigned i = 0; i < route->count; i++) {
-        const struct duet_link *link = &flows->machine->links[route->links[i]];
-        if (link->per_copy)
-            limit_Bps = fmin(limit_Bps, link->bandwidth_Bps / flows->scale);
-        else
-            links[count++] = route->links[i];
-    }
-    return duet__fluid_flow_new(flows->fluid, links, count, limit_Bps, NULL);
-}
-
 int duet__flows_add(struct duet__flows *flows, const struct duet__flow *flow)
 {
     if (flows->count == flows->capacity) {
@@ -95,10 +78,15 @@ int duet__flows_add(struct duet__flows *flows, const struct duet__flow *flow)
         flows->flows = grown;
         flows->capacity = capacity;
     }
+    unsigned links[DUET_ROUTE_LINKS];
+    double limit_Bps;
+    const unsigned count =
+        duet__fluid_route(flows->machine, route_of(flows, flow), links, &limit_Bps);
     struct duet__flow *added = &flows->flows[flows->count];
     *added = *flow;
     added->date_s = INFINITY;
-    added->stream = new_stream(flows, flow);
+    added->stream =
+        duet__fluid_flow_new(flows->fluid, links, count, limit_Bps / flows->scale, NULL);
     if (!added->stream)
         return DUET_ENOMEM;
     flows->count++;

@@ -170,6 +170,21 @@ static void mark(struct duet__fluid *fluid, struct link *link)
     link->dirty = true;
 }
 
+unsigned duet__fluid_route(const struct duet_machine *machine, const struct duet_route *route,
+                           unsigned *links, double *limit_Bps)
+{
+    unsigned count = 0;
+    *limit_Bps = INFINITY;
+    for (unsigned i = 0; i < route->count; i++) {
+        const struct duet_link *link = &machine->links[route->links[i]];
+        if (!link->per_copy)
+            links[count++] = route->links[i];
+        else if (link->bandwidth_Bps < *limit_Bps)
+            *limit_Bps = link->bandwidth_Bps;
+    }
+    return count;
+}
+
 struct duet__fluid_flow *duet__fluid_flow_new(struct duet__fluid *fluid, const unsigned *links,
                                               unsigned count, double limit_Bps, void *tag)
 {

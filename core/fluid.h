@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include <duet/error.h>
+#include <duet/machine.h>
 
 struct duet__fluid;
 struct duet__fluid_flow;
@@ -22,6 +23,11 @@ DUET_MUST_CHECK int duet__fluid_new(struct duet__fluid **out, const double *band
 
 /* Frees links and flows. Safe on NULL. */
 void duet__fluid_free(struct duet__fluid *fluid);
+
+/* Writes the links of a route that its copies share to `links`, at most route->count. Returns
+ * their number; *limit_Bps is what the other links leave to each copy, INFINITY: there are none. */
+unsigned duet__fluid_route(const struct duet_machine *machine, const struct duet_route *route,
+                           unsigned *links, double *limit_Bps);
 
 /*
  * Makes a flow across `count` links, each once, at `limit_Bps` at most (INFINITY where it crosses a

@@ -38,21 +38,6 @@ struct network {
 /* Links and routes. The links of node n have the numbers from n * link_count on. Links between
  * nodes follow those of all nodes. */
 
-static void make_route(struct network *network, const struct duet_machine *machine, size_t number,
-                       unsigned *links)
-{
-    const struct duet_route *from = &machine->routes[number];
-    struct route *route = &network->inside[number];
-    *route = (struct route){.links = links, .limit_Bps = INFINITY};
-    for (unsigned i = 0; i < from->count; i++) {
-        const struct duet_link *link = &machine->links[from->links[i]];
-        if (link->per_copy)
-            route->limit_Bps = fmin(route->limit_Bps, link->bandwidth_Bps);
-        else
-            links[route->count++] = from->links[i];
-    }
-}
-
 static int make_routes(struct network *network, const struct duet_machine *machine)
 {
     const size_t count = (size_t)machine->node_count * machine->node_count;
@@ -65,7 +50,10 @@ static int make_routes(struct network *network, const struct duet_machine *machi
         return DUET_ENOMEM;
     hops = 0;
     for (size_t i = 0; i < count; i++) {
-        make_route(network, machine, i, &network->inside_links[hops]);
+        struct route *route = &network->inside[i];
+        route->links = &network->inside_links[hops];
+        route->count = duet__fluid_route(machine, &machine->routes[i], &network->inside_links[hops],
+                                         &route->limit_Bps);
         hops += machine->routes[i].count;
     }
     return DUET_OK;
