@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import run_tests
+from testing import run_tests, told
 
 SKIPPED = 77
 DUET = os.environ.get("DUET_FAKE_CUDA", "")
@@ -41,8 +41,7 @@ def duet(arguments, **environment):
             env={**os.environ, **{"FAKE_CUDA_" + name: text for name, text in settings.items()}})
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     result.fake = {name: int(number) for name, number in map(str.split, lines)}
-    # said of workers that share cores, which is how many this machine has
-    result.said = [line for line in result.stderr.splitlines() if "take turns" not in line]
+    result.said = told(result.stderr)
     return result
 
 
