@@ -101,6 +101,19 @@ def direct(**settings):
     return json.loads(text)["otherData"]["stats"]["makespan_s"]
 
 
+def check_figures():
+    """A trace of figures says of the run what one with records does, and is no trace to read."""
+    said, kernels = [], []
+    for figures in "01":
+        direct(DUET_FIGURES=figures)
+        trace = json.loads(pathlib.Path("direct.json").read_text(encoding="utf-8"))
+        said.append(trace["otherData"])
+        kernels.append(sum(event.get("cat") == "kernel" for event in trace["traceEvents"]))
+    assert said[0] == said[1] and said[0]["stats"]["tasks"] == kernels[0] and not kernels[1]
+    refused(subprocess.run([DUET, "explain", "direct.json"], text=True, check=False,
+                           capture_output=True), "there is no kernel", 2)
+
+
 def check_simulate():
     """The same digits as without the command, whatever runs at the same time."""
     options = [*SIMULATE, "--json", "--reps", "2", "--seed", "5", "--noise", "--gpu-memory", "1MB",
@@ -276,6 +289,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_bad()
+        check_figures()
         check_simulate()
         check_study()
         check_barred()

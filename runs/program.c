@@ -168,7 +168,7 @@ static int prepare(struct process *process, const struct duet__request *request,
 
 /* Returns the environment that tells the program what to be; free with g_strfreev. */
 static char **environment_of(const struct process *process, const struct duet__request *request,
-                             const char *policy)
+                             const char *policy, bool records)
 {
     g_autofree char *trace = name_of(process->trace[0]);
     g_autofree char *platform = process->platform ? name_of(fileno(process->platform)) : NULL;
@@ -177,6 +177,7 @@ static char **environment_of(const struct process *process, const struct duet__r
     config.policy = policy;
     config.seed = request->seed;
     config.trace = trace;
+    config.figures = !records && duet__request_nodes(request) <= 1;
     config.context = request->workload->name;
     if (platform && config.simulate)
         config.simulate = platform;
@@ -206,10 +207,10 @@ static void set_up(void *data)
 }
 
 static int start(struct process *process, const struct duet__request *request, const char *policy,
-                 struct duet_message *message)
+                 bool records, struct duet_message *message)
 {
     const int target = 3; /* the program's descriptor of the pipe */
-    g_auto(GStrv) environment = environment_of(process, request, policy);
+    g_auto(GStrv) environment = environment_of(process, request, policy, records);
     g_autoptr(GError) error = NULL;
 
     if (g_spawn_async_with_pipes_and_fds(NULL, (const char *const *)request->workload->program,
@@ -324,7 +325,7 @@ static int judge(const struct process *process, struct duet_message *message)
 }
 
 int duet__program_run(const struct duet__request *request, const char *policy,
-                      struct duet__monitor *monitor, struct duet__run *run,
+                      struct duet__monitor *monitor, bool records, struct duet__run *run,
                       struct duet_message *message)
 {
     struct process process = {.trace = {-1, -1},
@@ -335,14 +336,14 @@ int duet__program_run(const struct duet__request *request, const char *policy,
     int error = prepare(&process, request, message);
 
     if (!error)
-        error = start(&process, request, policy, message);
+        error = start(&process, request, policy, records, message);
     if (!error && !attend(&process, monitor))
         error = DUET_ECANCELED;
     else if (!error)
         error = judge(&process, message);
     if (!error)
         error =
-            duet__read_trace(process.text->str, process.text->len, "its trace", &trace, message);
+            duet__read_figures(process.text->str, process.text->len, "its trace", &trace, message);
     if (!error && run) {
         *run = trace.run;
         run->seed = request->seed;

@@ -21,7 +21,8 @@ DUET_MUST_CHECK int duet__program_take(struct duet__request *request, char *cons
 
 /*
  * Runs the program of a request once, under a policy, with the request's configuration and seed,
- * and reads what it leaves into a zeroed run (NULL: it is a warm-up), with its recording. Its
+ * and reads what it leaves into a zeroed run (NULL: it is a warm-up), with its recording,
+ * or without `records` with no more of that than the machine of one node. Its
  * standard input is empty, its output is dropped, and of what it says on standard error the last
  * line is in the message if it fails. The platform that the request has in memory is the program's.
  * A signal that the monitor notes ends it (NULL: who forked this process does, by its process
@@ -29,7 +30,7 @@ DUET_MUST_CHECK int duet__program_take(struct duet__request *request, char *cons
  * failed or left no trace, or several; DUET_EIO.
  */
 DUET_MUST_CHECK int duet__program_run(const struct duet__request *request, const char *policy,
-                                      struct duet__monitor *monitor, struct duet__run *run,
-                                      struct duet_message *message);
+                                      struct duet__monitor *monitor, bool records,
+                                      struct duet__run *run, struct duet_message *message);
 
 #endif

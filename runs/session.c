@@ -265,13 +265,15 @@ static int run_program(struct duet__session *session, struct duet__run *run,
 {
     struct duet__request *request = session->request;
     struct duet__run own = {0};
-    int error = duet__program_run(request, session->policy, session->monitor, &own, message);
+    const bool records = run && record != DUET_RECORDS_NONE;
+    int error =
+        duet__program_run(request, session->policy, session->monitor, records, &own, message);
 
     if (!error)
         error = adopt_machine(request, own.recording.machine);
     if (!error)
         error = check_machine(&request->machine, own.recording.machine, message);
-    if (error || !run || record == DUET_RECORDS_NONE)
+    if (error || !records)
         duet__recording_fini(&own.recording);
     if (!error && run)
         *run = own;

@@ -124,6 +124,9 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .paje = duet__trace_is_paje(kept->trace),
                                 .run = *run};
     trace.run.seed = kept->seed;
+    if (!trace.run.recording.machine) /* figures alone are wanted */
+        trace.run.recording.machine =
+            (struct duet_machine *)(uintptr_t)duet_runtime_machine(runtime);
     if (kept->times && kept->times->file) {
         trace.platform_file = (char *)(uintptr_t)kept->times->file;
         trace.platform_digest = (char *)(uintptr_t)kept->times->digest;

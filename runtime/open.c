@@ -26,6 +26,7 @@ static int unknown_model(const char *name, struct duet_message *message)
 int duet__open_core(struct duet__core_config *core, const struct duet_config *config,
                     struct duet_message *message)
 {
+    const bool traced = config->trace && !config->figures;
     *core = (struct duet__core_config){
         .seed = config->seed,
         .window = config->window,
@@ -34,8 +35,8 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .keep_going = config->keep_going,
         .hold = config->hold,
         .nearest_source = config->nearest_source,
-        .record = config->record || config->trace || config->calibrate,
-        .record_accesses = config->record_accesses || config->trace || config->calibrate,
+        .record = config->record || traced || config->calibrate,
+        .record_accesses = config->record_accesses || traced || config->calibrate,
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };

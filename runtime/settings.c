@@ -76,6 +76,8 @@ static const struct duet__option settings[] = {
      "NAME"},
     {ENVIRONMENT, "trace", 0, NAME, AT(trace), 0, 0,
      "Write a Perfetto trace when the runtime is closed", "F.json"},
+    {ENVIRONMENT, "figures", 0, FLAG, AT(figures), 0, 0,
+     "Write a trace without kernels and copies, of figures of the run", NULL},
     {ENVIRONMENT, "calibrate", 0, NAME, AT(calibrate), 0, 0,
      "Add what kernels took to this platform file when the runtime is closed", "F.json"},
     {ENVIRONMENT, "report", 0, FLAG, AT(report), 0, 0, "Print a summary when the runtime is closed",

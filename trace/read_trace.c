@@ -215,7 +215,7 @@ static void finish(struct loader *loader, struct duet__recording *out)
     }
     *out = (struct duet__recording){
         .machine = g_steal_pointer(&loader->machine),
-        .makespan_s = (isfinite(last_s) ? last_s : failed_s) - first_s,
+        .makespan_s = isfinite(first_s) ? (isfinite(last_s) ? last_s : failed_s) - first_s : 0,
     };
     out->kernels = duet__texts_give(&loader->kernels, &out->kernel_count);
     out->names = duet__texts_give(&loader->names, &out->name_count);
@@ -227,14 +227,20 @@ static void finish(struct loader *loader, struct duet__recording *out)
         out->accesses =
             (struct duet_trace_access *)(void *)g_array_steal(loader->accesses, &out->access_count);
     out->marks = (struct duet_trace_mark *)(void *)g_array_steal(loader->marks, &out->mark_count);
-    duet__recording_shift(out, -first_s);
+    if (isfinite(first_s))
+        duet__recording_shift(out, -first_s);
     duet__recording_scale(out, 1e-6);
     if (!loader->trace->releases)
         duet__releases_guess(out, false);
 }
 
-int duet__read_trace(const char *text, size_t length, const char *path, struct duet__trace *out,
-                     struct duet_message *message)
+static int no_kernel(const char *path, struct duet_message *message)
+{
+    return duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
+}
+
+int duet__read_figures(const char *text, size_t length, const char *path, struct duet__trace *out,
+                       struct duet_message *message)
 {
     struct loader loader = {
         .machine = g_new0(struct duet_machine, 1),
@@ -252,8 +258,8 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
     error = duet__json_each(text, length, path, NULL, read_value, &loader, message);
     if (!error && !loader.ours)
         error = refuse(&(struct duet__json){.path = path, .message = message});
-    if (!error && !loader.kernels.list->len)
-        error = duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
+    if (!error && !loader.kernels.list->len && !out->run.stats.tasks)
+        error = no_kernel(path, message);
     if (!error) {
         finish(&loader, &out->run.recording);
     } else {
@@ -268,6 +274,18 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
     g_array_free(loader.events, TRUE);
     g_array_free(loader.accesses, TRUE);
     g_array_free(loader.marks, TRUE);
+    return error;
+}
+
+int duet__read_trace(const char *text, size_t length, const char *path, struct duet__trace *out,
+                     struct duet_message *message)
+{
+    int error = duet__read_figures(text, length, path, out, message);
+
+    if (!error && !out->run.recording.kernel_count) {
+        duet__trace_fini(out);
+        error = no_kernel(path, message);
+    }
     return error;
 }
 

@@ -63,6 +63,10 @@ extern const struct duet__field duet__choice_fields[];
 DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
                                      struct duet__trace *out, struct duet_message *message);
 
+/* Reads a trace like duet__read_trace, also one without kernels that has figures of some. */
+DUET_MUST_CHECK int duet__read_figures(const char *text, size_t length, const char *path,
+                                       struct duet__trace *out, struct duet_message *message);
+
 /* Reads a trace like duet__read_trace, from a file or a pipe; DUET_EIO as well. */
 DUET_MUST_CHECK int duet__trace_load(const char *path, struct duet__trace *out,
                                      struct duet_message *message);

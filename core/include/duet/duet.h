@@ -162,6 +162,8 @@ struct duet_config {
     bool quiet;  /* standard error gets errors and requested output only: no remarks on workers that
                     share cores, GPUs that are left out, or devices. For programs that open one
                     runtime after another */
+    bool figures; /* `trace` alone keeps no records: it has figures of the run, but no kernels and
+                     no copies */
     /* what carries copies and messages of simulations: "fluid", duet's own engine, or "simgrid";
        NULL: "fluid" */
     const char *network_engine;
@@ -184,8 +186,9 @@ static inline void duet_config_init(struct duet_config *config)
  * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_NETWORK_ENGINE, DUET_WINDOW,
  * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_JITTER,
  * DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT,
- * DUET_CONTEXT, DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment.
- * Error: DUET_EINVAL, with a message that names the variable; `config` may then be partly changed.
+ * DUET_CONTEXT, DUET_TRACE, DUET_FIGURES, DUET_CALIBRATE, DUET_REPORT. The strings belong to the
+ * environment. Error: DUET_EINVAL, with a message that names the variable; `config` may then be
+ * partly changed.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                                         struct duet_message *message);
