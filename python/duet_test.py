@@ -50,6 +50,25 @@ class Eager(Queue):
         return view.pop_head(view.shared(), worker)
 
 
+class Asker(duet.Policy):
+    """Asks about one worker, which is answered alone, and about all, answered at once."""
+
+    def push(self, view, tasks, by, now):
+        def answers(worker, alone=False):
+            if alone:
+                view.forget()
+            return [view.can_run(worker, task), view.seconds(worker, task),
+                    *(view.transfer_seconds(worker, task, alone) for alone in (True, False))]
+        workers = range(view.workers)
+        for task in tasks:
+            asked = [answers(worker, alone=True) for worker in workers]
+            assert [answers(worker) for worker in workers] == asked, asked
+            assert all(isinstance(one[0], bool) for one in map(answers, workers))
+            view.prefetch(task, view.node(workers[-1]))
+            assert answers(workers[-1]) == answers(workers[-1], alone=True)
+            view.push_tail(view.shared(), task)
+
+
 class Local(duet.Policy):
     """Pushes to the local list; the own and shared lists are popped without a method, and thieves
     find the rest. All other slots count."""
@@ -291,6 +310,9 @@ class Policies(Test):
         self.assertEqual([(row["gpus"], row.get("error")) for row in table][0], (1, None))
         self.assertIn("ValueError: six", table[1]["error"])
         self.assertEqual(table.best()["gpus"], 1)
+
+    def test_questions(self):
+        self.assertEqual(duet.simulate("cholesky", **SMALL, policy=Asker())[0]["tasks"], 35)
 
     def test_slots(self):
         counts = self.folder / "counts"

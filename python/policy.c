@@ -24,6 +24,25 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return duet_pop_head(view, duet_view_shared(view), worker);
 }
 
+/*
+ * Asks all workers about a task, which is one call out of Python: `answers` gets whether each can
+ * run it, then the seconds, those of transfers, and those of transfers alone.
+ */
+DUET_EXPORT void duet__python_ask(const struct duet_view *view, const struct duet_task *task,
+                                  double *answers);
+
+void duet__python_ask(const struct duet_view *view, const struct duet_task *task, double *answers)
+{
+    const unsigned workers = duet_view_workers(view);
+
+    for (unsigned worker = 0; worker < workers; worker++) {
+        answers[worker] = duet_view_can_run(view, worker, task);
+        answers[workers + worker] = duet_view_seconds(view, worker, task);
+        answers[2 * workers + worker] = duet_view_transfer_seconds(view, worker, task, false);
+        answers[3 * workers + worker] = duet_view_transfer_seconds(view, worker, task, true);
+    }
+}
+
 /* Not constant: Python changes it before a runtime is opened. */
 DUET_EXPORT struct duet_policy duet_policy = {
     .name = "in Python, for programs in Python (... -- python3 -m duet GRAPH.json)",

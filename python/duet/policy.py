@@ -96,11 +96,41 @@ QUESTIONS = {  # functions of duet/policy.h whose first argument is the view, wi
 }
 
 
+def _for_all(ask_all, workers, *asks):
+    """Questions about a worker and a task (can_run, seconds, transfer_seconds), and what begins
+    another call. Once a call has asked about a task for two workers in turn, all workers are asked
+    about it and later tasks at once, which is much quicker."""
+    answers, nobody = (DOUBLE * (4 * workers))(), object()
+    of = seen = nobody
+    by = several = can = seconds = shared = lone = None
+
+    def more(number, worker, task, *alone):
+        nonlocal of, seen, by, several, can, seconds, shared, lone
+        several = several or task is seen and worker != by
+        if not several:
+            seen, by = task, worker
+            return asks[number](worker, task, *alone)
+        ask_all(task, answers)
+        can, seconds, shared, lone = (answers[i * workers:(i + 1) * workers] for i in range(4))
+        can, of = list(map(bool, can)), task
+        return questions[number](worker, task, *alone)
+
+    def forget():
+        nonlocal of, seen, several
+        of, seen, several = nobody, nobody, False
+    questions = (
+        lambda worker, task: can[worker] if task is of else more(0, worker, task),
+        lambda worker, task: seconds[worker] if task is of else more(1, worker, task),
+        lambda worker, task, alone: ((lone if alone else shared)[worker] if task is of
+                                     else more(2, worker, task, alone)))
+    return (*questions, forget)
+
+
 class View:
     """Access to the scheduler, valid during a call, by functions of duet/policy.h: `list` is
     duet_view_list, `push_head` is duet_push_head. `workers` and `archs` are numbers."""
 
-    def __init__(self, pointer):
+    def __init__(self, pointer, module):
         self.workers = library.function("duet_view_workers", UINT, POINTER)(pointer)
         self.archs = library.function("duet_view_archs", UINT, POINTER)(pointer)
         for name, (result, *arguments) in QUESTIONS.items():
@@ -110,6 +140,13 @@ class View:
             if made:
                 found.errcheck = made
             setattr(self, name.removeprefix("view_"), functools.partial(found, pointer))
+        self.list, self.shared = functools.cache(self.list), functools.cache(self.shared)
+        ask_all = functools.partial(library.function(
+            "duet__python_ask", None, POINTER, Task, POINTER, of=module), pointer)
+        self.can_run, self.seconds, self.transfer_seconds, self.forget = _for_all(
+            ask_all, self.workers, self.can_run, self.seconds, self.transfer_seconds)
+        prefetch = self.prefetch
+        self.prefetch = lambda *arguments: (prefetch(*arguments), self.forget())[0]
 
 
 Times = library.structure("duet_times", start_s=DOUBLE, end_s=DOUBLE, predicted_s=DOUBLE)
@@ -184,11 +221,13 @@ class Installed:
         self.error = None  # what a method has raised: the run is then cancelled
         self.runtime = None
         self.policy = policy
-        self._look = functools.lru_cache(64)(View)  # by address: on duet's stack, at few places
         if policy.order not in ORDERS:
             raise Error(f"policy {name_of(policy)}: order is one of {', '.join(ORDERS)}, not "
                         f"{policy.order!r}")
-        slots = self._slots = Slots.in_dll(ctypes.CDLL(path), "duet_policy")
+        module = ctypes.PyDLL(path)
+        look = functools.lru_cache(64)(View)  # by address: on duet's stack, at few places
+        self._look = functools.partial(look, module=module)
+        slots = self._slots = Slots.in_dll(module, "duet_policy")
         slots.name, slots.order = name_of(policy).encode(), ORDERS.index(policy.order)
         slots.may_decline = policy.may_decline
         for name, kind in KINDS.items():
@@ -203,7 +242,9 @@ class Installed:
             try:
                 if converted:
                     arguments = converted(*arguments)
-                result = method(self._look(view), *arguments)
+                view = self._look(view)
+                view.forget()
+                result = method(view, *arguments)
                 if name in ("pop", "steal") and not (result is None or isinstance(result, Task)):
                     raise TypeError(f"{name} returned {result!r}, which is no task")
                 return 0 if name == "init" else result
