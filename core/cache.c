@@ -23,6 +23,7 @@ static void lru_remove(struct node *node, struct replica *replica)
     else
         node->newest = replica->older;
     replica->older = replica->newer = NULL;
+    node->placed--;
 }
 
 static void lru_add_newest(struct node *node, struct replica *replica)
@@ -34,6 +35,7 @@ static void lru_add_newest(struct node *node, struct replica *replica)
     else
         node->oldest = replica;
     node->newest = replica;
+    node->placed++;
 }
 
 static void lru_add_oldest(struct node *node, struct replica *replica)
@@ -45,6 +47,7 @@ static void lru_add_oldest(struct node *node, struct replica *replica)
     else
         node->newest = replica;
     node->oldest = replica;
+    node->placed++;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -121,27 +124,37 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
     spin_unlock(&handle->lock);
 }
 
-/* Returns the replica that the policy evicts first; NULL: none may go. */
+/*
+ * Returns the replica that the policy evicts first; NULL: none may go. Valid data whose score is
+ * not the highest so far, whether it has to be written back or not, is passed over without its
+ * lock.
+ */
 RARE static struct replica *choose_victim(struct duet_view *view, const struct duet_policy *policy,
                                           const struct node *node, enum room room)
 {
     enum { ASKED_MAX = 1024 };
     struct duet_runtime *core = view->core;
+    const unsigned index = (unsigned)(node - core->nodes);
+    const size_t offset = duet__place_state_offset(core, index);
     struct replica *best = NULL;
     double most = -INFINITY;
     unsigned asked = 0;
     for (struct replica *at = node->oldest; at && asked < ASKED_MAX; at = at->newer) {
         struct duet_handle *handle = at->handle;
+        void *place = (char *)handle + offset;
         bool sole;
+        if (best && node->placed <= ASKED_MAX && bit_test(handle->valid, index) &&
+            policy->victim(core->policy_state, view, index, place, false) <= most &&
+            policy->victim(core->policy_state, view, index, place, true) <= most)
+            continue;
         spin_lock(&handle->lock);
-        bool may = may_go(core, at, room, &sole), valid = bit_test(handle->valid, at->node);
+        bool may = may_go(core, at, room, &sole), valid = bit_test(handle->valid, index);
         spin_unlock(&handle->lock);
         if (may && !valid)
             return at;
         if (!may)
             continue;
-        void *place = (char *)handle + duet__place_state_offset(core, at->node);
-        double score = policy->victim(core->policy_state, view, at->node, place, sole);
+        double score = policy->victim(core->policy_state, view, index, place, sole);
         if (!best || score > most) {
             best = at;
             most = score;

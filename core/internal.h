@@ -351,7 +351,8 @@ struct duet_handle {
 struct node {
     struct spin lock;
     struct slab slab;                /* node lock */
-    struct replica *oldest, *newest; /* node lock */
+    struct replica *oldest, *newest; /* node lock, as the next one */
+    unsigned placed;                 /* replicas with a block, which are those of the list */
     _Atomic(uint32_t) pinned;        /* replicas with pins */
     uint64_t leaving_bytes;          /* node lock: write-backs in flight */
     _Atomic(bool) blocked;           /* a worker of this node waits for room */

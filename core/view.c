@@ -3,6 +3,8 @@
  * Questions of a policy. All of it reads atomics or constants; answers may be outdated when threads
  * run.
  */
+#include <math.h>
+
 #include "core/internal.h"
 
 RARE static struct duet_list *no_list(struct duet_view *view, unsigned worker)
@@ -209,7 +211,8 @@ void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *tas
 double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
 {
     _Atomic(int) *uses = place;
-    return -atomic_load_explicit(uses, memory_order_relaxed) - (sole ? 0.5 : 0);
+    const int count = atomic_load_explicit(uses, memory_order_relaxed);
+    return count == 0 && !sole ? INFINITY : -count - (sole ? 0.5 : 0);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
  * Tests of darts on hand-made cases: which task a device begins, by the data it has; who takes what
  * others were to run; and of luf, which data makes room. A core of 1 Gflop/s and two devices of 10.
  */
+#include <math.h>
+
 #include "core/testing.h"
 
 enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2, MOST = 8 };
@@ -175,10 +177,11 @@ static void test_luf_counts(void)
     duet_luf_count(&view, task, CPU, 1);
     g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, false), ==, -2);
     g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, true), ==, -2.5);
-    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 2, other, false), ==, 0);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 2, other, false), ==, INFINITY);
     for (unsigned i = 0; i < 3; i++)
         duet_luf_count(&view, task, GPU, -1);
-    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, false), ==, 0);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, false), ==, INFINITY);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, true), ==, -0.5);
     duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
     testing_drain(&t);
     testing_fini(&t);
@@ -187,7 +190,7 @@ static void test_luf_counts(void)
     task = testing_create(&t, t.gpu, data[0], DUET_R, NULL, 0, 0);
     duet_luf_count(&view, task, GPU, 1);
     first = duet_task_place_state(&view, task, 0, 1);
-    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, false), ==, 0);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, first, false), ==, INFINITY);
     duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
     testing_drain(&t);
     testing_fini(&t);
@@ -209,7 +212,7 @@ static void test_luf_cancelled(void)
     struct duet_view view = testing_view(&t, GPU);
     struct duet_task *task = testing_create(&t, t.gpu, data[1], DUET_R, NULL, 0, 0);
     void *place = duet_task_place_state(&view, task, 0, 1);
-    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, place, false), ==, 0);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, place, false), ==, INFINITY);
     duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
     testing_drain(&t);
     testing_fini(&t);

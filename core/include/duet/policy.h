@@ -162,9 +162,10 @@ struct duet_policy {
      * Optional. Scores data for eviction from a memory node that has no room: the highest score
      * leaves, among equals the least recently used, which is the only rule without this slot.
      * `place` is duet_task_place_state of the data on that node; `sole`: it has to be written back
-     * first. INFINITY: it leaves, and no other is scored. Called for data that is valid and unused
-     * there, up to 1,024 pieces, least recently used first, and again for each that leaves. The
-     * node is locked: the slot may read its own state, and do nothing else.
+     * first, or would have to. INFINITY: it leaves, and no other is scored. Called for data that is
+     * valid there, also if it is in use, up to 1,024 pieces that are not, least recently used
+     * first, and again for each that leaves. The node is locked: the slot may read its own state,
+     * and do nothing else.
      */
     double (*victim)(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
 
@@ -442,8 +443,8 @@ enum { DUET_LUF_BYTES = 8 };
  * state_size_a_place, and duet_luf_victim as `victim` or called from it. It calls duet_luf_count
  * with 1 when a task is assigned to a worker, and with -1 when it has ended there or is assigned to
  * another. Data used by the fewest tasks counted for workers of the node leaves first; among
- * equals, data that need not be written back. Nothing is counted without these bytes, or as long as
- * all registered data fits.
+ * equals, data that need not be written back; where no counted task uses it, its score is INFINITY.
+ * Nothing is counted without these bytes, or as long as all registered data fits.
  */
 DUET_EXPORT void duet_luf_count(struct duet_view *view, const struct duet_task *task,
                                 unsigned worker, int change);
