@@ -370,12 +370,38 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
     return all_s;
 }
 
+/* Returns the seconds that tasks keep the way busy if all are on devices, by what has to come again
+   and again: each for *link_s, less *spare_s. */
+static double again_s(const struct duet__classes *of, const struct way *way,
+                      const struct duet__reuse *reuse, double *link_s, double *spare_s)
+{
+    const double copy_s = ldexp(busy_s(way, reuse->bytes), -of->exponent);
+
+    *link_s = copy_s * duet__reuse_copies(reuse, way->bytes, way->memories, spare_s);
+    *spare_s *= copy_s;
+    return reuse->tasks * *link_s - *spare_s;
+}
+
+/* Returns true if these tasks keep no way busy for area_s, however little they can do with few
+   data, all of which have `bytes`. */
+static bool never_again(const struct graph *graph, const struct way *ways, double tasks,
+                        double bytes, double area_s)
+{
+    const struct duet__reuse most = {tasks, bytes, DUET__REUSE_LEAST};
+    double link_s, spare_s;
+
+    return again_s(graph->classes, &ways[0], &most, &link_s, &spare_s) < area_s * (1 - 1e-9) &&
+           again_s(graph->classes, &ways[2], &most, &link_s, &spare_s) < area_s * (1 - 1e-9);
+}
+
 /* Returns what tasks of the largest class can do with few data that are read only, or changed in
-   place, so that wherever one is it has been copied. */
-static struct duet__reuse find_reuse(const struct graph *graph, double room, uint32_t *klass)
+   place, so that wherever one is it has been copied. No tasks: it cannot raise area_s. */
+static struct duet__reuse find_reuse(const struct graph *graph, const struct way *ways,
+                                     double area_s, uint32_t *klass)
 {
     const struct duet__entered *entered = graph->entered;
-    double *bytes = g_new0(double, entered->datum_count + 1), sum = 0;
+    const double room = ways[2].bytes;
+    double *bytes = g_new0(double, entered->datum_count + 1), sum = 0, least = INFINITY, most = 0;
     struct duet__reuse reuse = {0};
 
     *klass = 0;
@@ -387,9 +413,13 @@ static struct duet__reuse find_reuse(const struct graph *graph, double room, uin
     for (size_t u = 0; u < entered->use_count; u++)
         if (!(entered->uses[u] & (DUET__USE_TASK | DUET__USE_READS)))
             bytes[entered->uses[u] >> DUET__USE_BITS] = 0;
-    for (size_t d = 0; d < entered->datum_count; d++)
+    for (size_t d = 0; d < entered->datum_count; d++) {
         sum += bytes[d];
-    if (room > 0 && sum > room) /* in a larger room all may stay */
+        most = longer(most, bytes[d]);
+        least = bytes[d] > 0 && bytes[d] < least ? bytes[d] : least;
+    }
+    if (room > 0 && sum > room && /* in a larger room all may stay */
+        (least < most || !never_again(graph, ways, graph->classes->tasks[*klass], most, area_s)))
         reuse = duet__reuse_find(entered, *klass, bytes);
     g_free(bytes);
     return reuse;
@@ -401,10 +431,9 @@ static double take_again(struct duet__area *area, const struct way *way,
                          const struct duet__reuse *reuse, uint32_t klass)
 {
     const struct duet__classes *of = area->of;
-    const double copy_s = ldexp(busy_s(way, reuse->bytes), -of->exponent);
-    double spare, link_s = copy_s * duet__reuse_copies(reuse, way->bytes, way->memories, &spare);
+    double link_s;
+    const double all_s = again_s(of, way, reuse, &link_s, &area->spare_s);
 
-    area->spare_s = spare * copy_s;
     area->groups = g_new(struct duet__area_tasks, of->count + 1);
     for (uint32_t c = 0; c < of->count; c++) {
         const double *times_s = of->times_s + c * of->arch_count;
@@ -416,7 +445,18 @@ static double take_again(struct duet__area *area, const struct way *way,
             area->groups[area->group_count++] =
                 (struct duet__area_tasks){of->tasks[c] - those, 0, times_s};
     }
-    return reuse->tasks * link_s - area->spare_s;
+    return all_s;
+}
+
+/* Returns true if all data, coming once, keep the way busy for less than area_s. */
+static bool comes_soon(const struct graph *graph, const struct way *way, double area_s)
+{
+    double all_s = 0;
+
+    for (size_t d = 0; d < graph->entered->datum_count; d++)
+        if (graph->entered->bytes[d])
+            all_s += busy_s(way, (double)graph->entered->bytes[d]);
+    return ldexp(all_s, -graph->classes->exponent) < area_s * (1 - 1e-9);
 }
 
 /* Returns the bound of groups that keep the way busy for `all_s` if all are on devices. */
@@ -445,9 +485,9 @@ static double with_links(const struct graph *graph, const struct duet_machine *m
 
     if (machine->node_count < 2)
         return area_s;
-    reuse = find_reuse(graph, ways[2].bytes, &klass);
+    reuse = find_reuse(graph, ways, area_s, &klass);
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
-        if (i < 2) {
+        if (i < 2 && !comes_soon(graph, &ways[i], area_s)) {
             area = duet__area_new(graph->classes, true);
             area_s = solve(&area, take_first(&area, graph, &ways[i]), area_s);
         }

@@ -133,7 +133,7 @@ static GArray *take_points(const struct duet__entered *entered, uint32_t klass, 
    planes that have no datum in common share them. */
 static double overlap(const GArray *points, size_t datum_count)
 {
-    static const double factors[] = {0.19245008972987526, 0.38490017945975052, 0.5, 1};
+    static const double factors[] = {DUET__REUSE_LEAST, 0.38490017945975052, 0.5, 1};
     uint8_t *planes = g_new0(uint8_t, datum_count + 1);
     bool common[8] = {false};
 

@@ -16,6 +16,9 @@ struct duet__reuse {
     double tasks, factor, bytes;
 };
 
+/* The least factor: 3^-1.5, of three planes without a datum in common, one task at a place. */
+#define DUET__REUSE_LEAST 0.19245008972987526
+
 /*
  * Looks at tasks as points in space, of which each datum that they read is the shadow on a plane:
  * c(i,j) += a(i,k) b(k,j). So many points have no smaller shadows than by Loomis and Whitney, "An
