@@ -217,7 +217,7 @@ static int report(const struct duet__job *job, const struct duet__series *series
     struct duet__report report = {.command = job->line,
                                   .request = request,
                                   .series = finished,
-                                  .cores = duet__usable_cores(),
+                                  .cores = is_simulated(job) ? 0 : duet__usable_cores(),
                                   .interrupted = number != 0,
                                   .show_wall = job->values.wall || !is_simulated(job)};
     const char *who = ""; /* the node that the signal came to, if there are several */
