@@ -49,7 +49,8 @@ struct duet__fluid_flow {
 struct duet__fluid {
     struct link *links;
     size_t link_count;
-    struct link **dirty; /* links with flows that have begun or ended since the last pass */
+    struct link **dirty; /* links with flows that have begun or ended since the last pass; during
+                            a pass: narrow ones */
     size_t dirty_count;
     struct link **found; /* links of a pass */
     size_t found_count;
@@ -288,6 +289,22 @@ static void find_link(struct duet__fluid *fluid, struct link *link)
     fluid->found[fluid->found_count++] = link;
 }
 
+/*
+ * Finds the links of a flow. Links that it has for itself are left out if another one is no wider:
+ * what others take of that leaves less than these have.
+ */
+static void find_links(struct duet__fluid *fluid, const struct duet__fluid_flow *flow)
+{
+    double own_Bps = INFINITY, common_Bps = INFINITY;
+    for (const struct hop *hop = flow->hops; hop < flow->hops + flow->count; hop++) {
+        double *least_Bps = hop->link->count == 1 ? &own_Bps : &common_Bps;
+        *least_Bps = hop->link->bandwidth_Bps < *least_Bps ? hop->link->bandwidth_Bps : *least_Bps;
+    }
+    for (const struct hop *hop = flow->hops; hop < flow->hops + flow->count; hop++)
+        if (hop->link->count > 1 || own_Bps < common_Bps)
+            find_link(fluid, hop->link);
+}
+
 /* Finds the links and flows that hang together with the changed links. Returns the number of flows;
  * those with limits are fluid->limited. */
 static size_t find_changed(struct duet__fluid *fluid)
@@ -313,8 +330,7 @@ static size_t find_changed(struct duet__fluid *fluid)
                 flow->next = fluid->limited;
                 fluid->limited = flow;
             }
-            for (unsigned k = 0; k < flow->count; k++)
-                find_link(fluid, flow->hops[k].link);
+            find_links(fluid, flow);
         }
     return flows;
 }
@@ -337,11 +353,21 @@ static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow, d
     set_end(fluid, flow, fluid->now_s + fmax(0, flow->bytes / rate_Bps));
 }
 
-/* Returns the least of the equal shares that links and limits give to flows without a rate. Links
- * without such flows are left out from now on. */
-static double least_share(struct duet__fluid *fluid)
+/* Returns the highest share that counts as equal to this one. */
+static double most_of(double share_Bps)
 {
-    double least_Bps = INFINITY;
+    return share_Bps + fabs(share_Bps) * 1e-12;
+}
+
+/*
+ * Returns the least of the equal shares that links and limits give to flows without a rate. Links
+ * without such flows are left out from now on. *narrow: the number of links, in fluid->dirty, of
+ * which some give no more than that.
+ */
+static double least_share(struct duet__fluid *fluid, size_t *narrow)
+{
+    double least_Bps = INFINITY, most_Bps = INFINITY;
+    *narrow = 0;
     for (size_t i = 0; i < fluid->found_count;) {
         struct link *link = fluid->found[i];
         if (!link->open) {
@@ -351,8 +377,15 @@ static double least_share(struct duet__fluid *fluid)
         if (link->moved)
             link->share_Bps = link->left_Bps / link->open;
         link->moved = false;
-        least_Bps = link->share_Bps < least_Bps ? link->share_Bps : least_Bps;
         i++;
+        if (link->share_Bps > most_Bps)
+            continue;
+        if (link->share_Bps < least_Bps) {
+            most_Bps = most_of(link->share_Bps);
+            *narrow = most_Bps < least_Bps ? 0 : *narrow;
+            least_Bps = link->share_Bps;
+        }
+        fluid->dirty[(*narrow)++] = link;
     }
     for (const struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
         if (!flow->shared && flow->limit_Bps < least_Bps)
@@ -367,17 +400,17 @@ static double least_share(struct duet__fluid *fluid)
  */
 static void share_links(struct duet__fluid *fluid)
 {
-    for (size_t open = find_changed(fluid); open;) {
-        const double level_Bps = least_share(fluid), most_Bps = level_Bps + fabs(level_Bps) * 1e-12;
+    for (size_t open = find_changed(fluid), narrow; open;) {
+        const double level_Bps = least_share(fluid, &narrow), most_Bps = most_of(level_Bps);
         for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
             if (!flow->shared && flow->limit_Bps <= most_Bps) {
                 set_rate(fluid, flow, level_Bps);
                 open--;
             }
-        for (size_t i = 0; i < fluid->found_count; i++) {
-            if (fluid->found[i]->share_Bps > most_Bps)
+        for (size_t i = 0; i < narrow; i++) {
+            if (fluid->dirty[i]->share_Bps > most_Bps)
                 continue;
-            for (struct hop *hop = fluid->found[i]->hops; hop; hop = hop->next)
+            for (struct hop *hop = fluid->dirty[i]->hops; hop; hop = hop->next)
                 if (!hop->flow->shared) {
                     set_rate(fluid, hop->flow, level_Bps);
                     open--;
