@@ -12,7 +12,7 @@
 /* Returns the nanoseconds counted for a copy: at most eleven days. */
 static int64_t ns_of(double seconds)
 {
-    return (int64_t)(fmin(seconds, 1e6) * 1e9);
+    return (int64_t)((seconds < 1e6 ? seconds : 1e6) * 1e9);
 }
 
 /* Returns the seconds of a lone copy. */
@@ -154,7 +154,7 @@ struct replica *duet__coming_source(const struct duet_view *view, const struct d
 
 /*
  * Counts a copy that is decided (`sign` 1), or has ended (-1), in its queues. Returns the seconds
- * that it was expected to take before that.
+ * that a decided one is expected to take with those before it.
  */
 double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *copy, int sign)
 {
@@ -162,7 +162,8 @@ double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *cop
         duet_machine_route(&core->machine, copy->source, copy->destination);
     double seconds = alone_s(route, copy->bytes);
     int64_t ns = sign * ns_of(seconds);
-    seconds += wait_s(core, copy->source, copy->destination);
+    if (sign > 0)
+        seconds += wait_s(core, copy->source, copy->destination);
     atomic_fetch_add_explicit(queue_of(core, copy->source, true), ns, memory_order_relaxed);
     atomic_fetch_add_explicit(queue_of(core, copy->destination, false), ns, memory_order_relaxed);
     for (unsigned i = 0; i < route->count; i++) {

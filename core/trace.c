@@ -123,24 +123,26 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__completion *report)
 {
     const unsigned device = copy->destination ? copy->destination : copy->source;
-    const struct duet_event event = {.kind = DUET_EVENT_COPY,
-                                     .worker = (int)worker->index,
-                                     .id = copy->handle_id,
-                                     .submit_s = copy->decided_s,
-                                     .ready_s = copy->decided_s,
-                                     .start_s = report->start_s,
-                                     .end_s = report->end_s,
-                                     .source = copy->source,
-                                     .destination = copy->destination,
-                                     .write_back = copy->write_back,
-                                     .failed = report->status != 0,
-                                     .used_bytes =
-                                         core->record ? core->nodes[device].slab.used_bytes : 0,
-                                     .bytes = copy->bytes};
     spin_lock(&worker->trace_lock);
     if (!report->status)
         count_copy(worker, copy);
-    struct record *record = core->record ? duet__record_add(worker, &event) : NULL;
+    struct record *record = NULL;
+    if (core->record)
+        record =
+            duet__record_add(worker,
+                             &(struct duet_event){.kind = DUET_EVENT_COPY,
+                                                  .worker = (int)worker->index,
+                                                  .id = copy->handle_id,
+                                                  .submit_s = copy->decided_s,
+                                                  .ready_s = copy->decided_s,
+                                                  .start_s = report->start_s,
+                                                  .end_s = report->end_s,
+                                                  .source = copy->source,
+                                                  .destination = copy->destination,
+                                                  .write_back = copy->write_back,
+                                                  .failed = report->status != 0,
+                                                  .used_bytes = core->nodes[device].slab.used_bytes,
+                                                  .bytes = copy->bytes});
     if (record) {
         record->asked_by = copy->asked_by;
         record->after = copy->after;

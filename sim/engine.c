@@ -37,8 +37,9 @@ void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *
     struct sim_worker *self = &sim->workers[worker];
     if (self->thread_s < sim->cluster->now)
         self->thread_s = sim->cluster->now;
-    self->thread_s += ops->submissions * costs->submit_s + ops->pushes * costs->push_s +
-                      ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
+    if (ops->submissions | ops->pushes | ops->pops | ops->steal_attempts)
+        self->thread_s += ops->submissions * costs->submit_s + ops->pushes * costs->push_s +
+                          ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
 }
 
 struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_command *command,

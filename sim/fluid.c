@@ -209,11 +209,11 @@ static void fluid_run(struct network *network)
     for (const struct duet__fluid_flow *ended;;) {
         tell(network);
         double date = duet__fluid_next(network->fluid);
-        if (network->alarm_count)
-            date = fmin(date, network->alarms[network->alarm_count - 1]);
+        if (network->alarm_count && network->alarms[network->alarm_count - 1] < date)
+            date = network->alarms[network->alarm_count - 1];
         if (isinf(date))
             return;
-        network->now = fmax(network->now, date);
+        network->now = network->now > date ? network->now : date;
         while ((ended = duet__fluid_end(network->fluid, network->now))) {
             network->arrived[network->arrived_count++] = duet__fluid_flow_tag(ended);
             network->flowing--;

@@ -18,6 +18,8 @@ struct entry {
 struct state {
     struct entry *entries; /* ascending in work, then footprint */
     size_t count, capacity;
+    struct entry *last;      /* entry that the last measurement was added to; NULL: not known */
+    uint64_t last_footprint; /* footprint of that measurement */
 };
 
 /* Returns the position of the first entry that is not below the key. */
@@ -37,6 +39,7 @@ static size_t lower_bound(const struct state *state, double work, uint64_t footp
 
 static int history_insert(struct state *state, size_t at, const struct entry *entry)
 {
+    state->last = NULL;
     if (state->count == state->capacity) {
         size_t capacity = state->capacity ? 2 * state->capacity : 8;
         struct entry *entries = realloc(state->entries, capacity * sizeof *entries);
@@ -59,6 +62,8 @@ static int history_insert(struct state *state, size_t at, const struct entry *en
 static struct entry *entry_of(const struct state *state, double work, uint64_t footprint)
 {
     uint64_t tried[] = {footprint, 0};
+    if (state->last && state->last->work == work && state->last_footprint == footprint)
+        return state->last;
     for (unsigned i = 0; i < 2; i++) {
         size_t at = lower_bound(state, work, tried[i]);
         struct entry *e = at < state->count ? &state->entries[at] : NULL;
@@ -73,6 +78,8 @@ static int history_add(void *self, double work, uint64_t footprint, double mean_
     struct state *state = self;
     struct entry *found = entry_of(state, work, footprint);
     if (found) {
+        state->last = found;
+        state->last_footprint = footprint;
         found->samples += samples;
         found->mean_s += (mean_s - found->mean_s) * (double)samples / (double)found->samples;
         return DUET_OK;
