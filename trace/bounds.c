@@ -387,7 +387,7 @@ static double again_s(const struct duet__classes *of, const struct way *way,
 static bool never_again(const struct graph *graph, const struct way *ways, double tasks,
                         double bytes, double area_s)
 {
-    const struct duet__reuse most = {tasks, bytes, DUET__REUSE_LEAST};
+    const struct duet__reuse most = {.tasks = tasks, .factor = DUET__REUSE_LEAST, .bytes = bytes};
     double link_s, spare_s;
 
     return again_s(graph->classes, &ways[0], &most, &link_s, &spare_s) < area_s * (1 - 1e-9) &&
