@@ -45,6 +45,8 @@ struct duet__executed_run {
     size_t first, count;
     uint64_t registered_bytes; /* sum over all distinct handles */
     double state; /* state of the machine then, see duet__states_remove; 0: not known */
+    double total; /* sum of its kernels' times by that of their usual times, in units of the median
+                     of equal runs; 0: not known */
 };
 
 /* Executions of one kernel on one architecture in one workload, with the same work: a point. */
@@ -95,8 +97,10 @@ void duet__missing_find(const struct duet__executions *executions,
  * executions, weighted by their usual times, of measured by usual time; the usual time is the
  * median of that kernel in equal runs. States are scaled to a median of 1, and times are divided by
  * them: they become those of the median state. Fewer than three equal runs have no known state (0),
- * and keep their times.
+ * and keep their times. *out is set to the distribution of these factors, but of all time in
+ * kernels, which stalls make longer as well; its drift is from the medians of the fifths of the
+ * runs, in their order.
  */
-void duet__states_remove(struct duet__executions *all);
+void duet__states_remove(struct duet__executions *all, struct duet__states *out);
 
 #endif

@@ -192,6 +192,7 @@ static int history_pool(struct duet__platform *platform, const struct duet__reco
     /* Keeps the size of the cache, to which memory's part of the times refers in all runs. */
     const struct duet__model_options options = {.sharing = platform->sharing,
                                                 .task_overhead_s = platform->costs.pop_s,
+                                                .cores = duet__platform_cores(platform),
                                                 .folds = 1,
                                                 .keep_size = true};
     struct duet__model model;

@@ -334,6 +334,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet__plat
     for (size_t i = 0; i < times->count; i++)
         if (duet__calibration_add(&platform->calibration, &times->curves[i], NULL))
             g_error("kernel times that were added once cannot be added again");
+    platform->calibration.states = times->states;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -290,6 +290,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
 {
     struct duet__model_options options = {
         .sharing = c->known,
+        .cores = c->cpus,
         .task_overhead_s = c->has_costs ? c->costs[DUET__COST_POP].times.median : 0,
     };
     struct duet__recorded_run *runs = g_new(struct duet__recorded_run, c->runs->len + 1);

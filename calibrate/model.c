@@ -195,6 +195,7 @@ struct fitted {
     struct duet__kernel_fit kernel;
     duet__kernel_fit_fn *fit;
     bool *rejected;
+    bool neighbours; /* kernels may have some */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -259,6 +260,56 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
     summary = duet__summarise(values, count);
     out->noise = summary.mean > 0 ? fmin(summary.deviation / summary.mean, NOISE_MOST) : 0;
     g_free(values);
+}
+
+/* Sums of a point's executions in one problem. */
+struct share {
+    uint64_t problem;
+    double measured_s, predicted_s;
+};
+
+/* Uncertainty of kernels that were measured alone only, or beside busy neighbours only: what runs
+ * on another number of workers than measured are off by (docs/models.md). */
+#define OTHER_NEIGHBOURS 0.12
+
+/*
+ * Finds by how much the expected time is off in problems as others than the measured ones would be:
+ * from how far the sums of the measured ones are, each at its own mean state of caches and
+ * neighbours, and the usual uncertainty, which counts as one problem.
+ */
+static void fill_uncertainty(const struct fitted *fitted, struct duet__point *out)
+{
+    g_autoptr(GArray) shares = g_array_new(FALSE, TRUE, sizeof(struct share));
+    double squares = DUET__USUAL_UNCERTAINTY * DUET__USUAL_UNCERTAINTY;
+    bool alone = false, busy = false;
+    for (size_t i = 0; i < fitted->rows.count; i++) {
+        const uint64_t problem = fitted->executions->runs[fitted->rows.list[i].run].of->problem;
+        struct share *share = NULL;
+        if (fitted->rejected[i])
+            continue;
+        alone |= duet__row_alone(&fitted->rows.list[i]);
+        busy |= duet__row_busy(&fitted->rows.list[i]);
+        for (guint k = 0; k < shares->len && !share; k++)
+            if (g_array_index(shares, struct share, k).problem == problem)
+                share = &g_array_index(shares, struct share, k);
+        if (!share) {
+            g_array_set_size(shares, shares->len + 1);
+            share = &g_array_index(shares, struct share, shares->len - 1);
+            share->problem = problem;
+        }
+        share->measured_s += fitted->rows.seconds[i];
+        share->predicted_s += fitted->group->host
+                                  ? duet__kernel_seconds(&fitted->kernel, &fitted->rows, i)
+                                  : out->mean_s;
+    }
+    for (guint k = 0; k < shares->len; k++) {
+        const struct share *share = &g_array_index(shares, struct share, k);
+        const double off = log(share->measured_s / share->predicted_s);
+        squares += off * off;
+    }
+    out->uncertainty = sqrt(squares / MAX(shares->len, 1) * (1 + 1.0 / MAX(shares->len, 1)));
+    if (fitted->neighbours && alone != busy) /* other neighbours are not known */
+        out->uncertainty = hypot(out->uncertainty, OTHER_NEIGHBOURS);
 }
 
 /* Adds up the time of a point's executions and of its outliers, which are in no other figure. */
@@ -384,13 +435,15 @@ static void fit_point(const struct duet__executions *executions, const struct du
     struct fitted fitted = {.executions = executions,
                             .group = group,
                             .fit = options->fit ? options->fit : duet__kernel_fit,
-                            .rejected = rejected};
+                            .rejected = rejected,
+                            .neighbours = group->host && options->cores != 1};
     (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
     (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
     (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
     duet__rows_make(executions, group, missing, 0, &fitted.rows);
     fitted.fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
     fill_point(&fitted, &out->point);
+    fill_uncertainty(&fitted, &out->point);
     fill_rejected(&fitted, out);
     if (group->host)
         fill_conditions(&fitted, out);
@@ -439,7 +492,7 @@ int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
     if (error)
         return error;
     if (!options->keep_states)
-        duet__states_remove(executions);
+        duet__states_remove(executions, &out->calibration.states);
     fitting.missing = g_new0(double, executions->operand_count + 1);
     find_bandwidth(&fitting, &given);
     given.bandwidth_Bps = fitting.bandwidth_Bps;

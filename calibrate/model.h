@@ -14,6 +14,7 @@ struct duet__model_options {
     /* the runtime's time for a task on its worker within the measured time of a kernel (see
      * real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
     double task_overhead_s;
+    unsigned cores; /* most CPU workers of the machine; 1: kernels never have neighbours */
     unsigned folds; /* folds of cross-validation, at least 2; 0: 5; 1: none */
     /* switches to leave parts of the model out (bench/corpus/) */
     duet__kernel_fit_fn *fit; /* replaces duet__kernel_fit; NULL: that */

@@ -59,6 +59,49 @@ static void test_median(void)
     }
 }
 
+/*
+ * The distribution of the states is kept: of three times seven runs, the quantiles of the seven
+ * states, within the noise of a run, and no drift, as all fifths of them are alike but for which of
+ * the states they have.
+ */
+static void test_distribution(void)
+{
+    enum { TIMES = 3 };
+    struct made made[TIMES * RUNS];
+    struct duet__model model;
+    const struct duet__states *found = &model.calibration.states;
+    double sorted[TIMES * RUNS];
+
+    for (size_t i = 0; i < TIMES; i++)
+        make_runs(made + i * RUNS, 1, 0);
+    for (size_t i = 0; i < TIMES * RUNS; i++)
+        sorted[i] = states[i % RUNS];
+    duet__sort(sorted, TIMES * RUNS);
+    fit_runs(made, TIMES * RUNS, &sizes, &model);
+    g_assert_cmpuint(found->runs, ==, TIMES * RUNS);
+    for (size_t i = 0; i < DUET__STATES; i++) {
+        double quantile = duet__quantile(sorted, TIMES * RUNS, (double)i / (DUET__STATES - 1));
+
+        g_assert_cmpfloat(fabs(found->factor[i] / quantile - 1), <, 0.03);
+    }
+    g_assert_cmpfloat(found->drift, <, 0.1);
+    duet__model_fini(&model);
+    for (size_t i = 0; i < TIMES * RUNS; i++)
+        made_free(&made[i]);
+}
+
+/* Too few runs say nothing of it. */
+static void test_no_distribution(void)
+{
+    struct made made[RUNS];
+    struct duet__model model;
+
+    make_runs(made, 1, 0);
+    fit_runs(made, RUNS, &sizes, &model);
+    g_assert_cmpuint(model.calibration.states.runs, ==, 0);
+    free_runs(made, &model);
+}
+
 /* Delayed executions are no state of the machine. */
 static void test_outliers(void)
 {
@@ -107,4 +150,4 @@ static void test_items(void)
     free_runs(made, &model);
 }
 
-TEST_MAIN(test_median, test_outliers, test_few, test_items)
+TEST_MAIN(test_median, test_distribution, test_no_distribution, test_outliers, test_few, test_items)

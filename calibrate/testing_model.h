@@ -213,7 +213,7 @@ static void make_run(struct made *made, struct plan plan)
 static void fit_runs(struct made *made, size_t count, const struct duet_sharing *sharing,
                      struct duet__model *model)
 {
-    struct duet__recorded_run runs[8];
+    struct duet__recorded_run runs[24];
     struct duet_message message = {""};
     g_assert_cmpuint(count, <=, G_N_ELEMENTS(runs));
     for (size_t i = 0; i < count; i++)

@@ -36,6 +36,24 @@ static double device_seconds(const struct duet__catalogue *c, const struct duet_
     return start + fmax(compute, bytes * fmax(device->cores, 1) / device->memory_Bps);
 }
 
+/*
+ * Returns the uncertainty of an estimated time: errors of times left out of the fit
+ * (docs/models.md, fit_catalogue_test.py), as standard deviations of logarithms.
+ */
+static double estimate_uncertainty(const struct duet__device *device,
+                                   const struct duet__kernel_shape *shape, char precision)
+{
+    const bool rated = (precision == 's' ? device->s_ratio : device->d_ratio) > 0;
+
+    if (g_str_has_prefix(shape->kernel, "potrf") || g_str_has_prefix(shape->kernel, "getrf"))
+        return 1.1;
+    if (device->cores > 0 || shape->b3 == 0)
+        return 0.4;
+    if (g_str_has_prefix(shape->kernel, "gemm"))
+        return rated ? 0.08 : 0.2;
+    return rated ? 0.3 : 0.45;
+}
+
 static struct duet__point shape_point(double work, double size, double seconds)
 {
     /* estimated times scatter as those of the built-in platforms do */
@@ -43,7 +61,8 @@ static struct duet__point shape_point(double work, double size, double seconds)
                                 .size = size,
                                 .mean_s = seconds,
                                 .deviation_s = seconds / 50,
-                                .samples = 1};
+                                .samples = 1,
+                                .basis = DUET__ESTIMATED};
 }
 
 static int add_curve(const struct duet__catalogue *c, const struct duet__device *device,
@@ -68,6 +87,8 @@ static int add_curve(const struct duet__catalogue *c, const struct duet__device 
         points[curve.count++] =
             shape_point(work, 0, device_seconds(c, device, shape, precision, work, bytes));
     }
+    for (unsigned i = 0; i < curve.count; i++)
+        points[i].uncertainty = estimate_uncertainty(device, shape, precision);
     (void)g_snprintf(curve.kernel, sizeof(curve.kernel), "%c%s", precision, shape->kernel);
     g_strlcpy(curve.arch, device->name, sizeof(curve.arch));
     return duet__calibration_add(calibration, &curve, message);

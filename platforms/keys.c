@@ -371,6 +371,44 @@ static const struct duet__field probe_fields[] = {
     {NULL},
 };
 
+static const struct duet__field states_fields[] = {
+    {INTEGER(duet__states, runs, 1, MOST_SAMPLES)},
+    {NUMBER(duet__states, drift, 0, MOST_DEVIATION)},
+    {ELSEWHERE("factors")},
+    {ORIGIN},
+    {NULL},
+};
+
+static int read_states(const struct duet__json *at, void *into, void *root)
+{
+    struct duet__states *states = &((struct duet__platform *)into)->calibration.states;
+    const struct duet__json factors = duet__json_member(at, "factors");
+    unsigned count = 0;
+    int error = duet__part_read(at, states_fields, states, root);
+
+    if (error == DUET_OK)
+        error = duet__json_array(&factors, DUET__STATES, DUET__STATES, &count);
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        const struct duet__json element = duet__json_element(&factors, i);
+
+        error = duet__json_number(&element, i ? states->factor[i - 1] : 1 / MOST_RATIO, MOST_RATIO,
+                                  &states->factor[i]);
+    }
+    return error;
+}
+
+static void write_states(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    const struct duet__states *states = &((const struct duet__platform *)from)->calibration.states;
+
+    if (!states->runs)
+        return;
+    duet__json_begin(writer, "states", '{');
+    duet__fields_write(writer, states_fields, states, root);
+    DUET__ARRAY_WRITE(writer, "factors", DUET__NUMBER, states->factor, DUET__STATES);
+    duet__json_end(writer, '}');
+}
+
 static const char *const network_kinds[] = {"switch", "fat-tree", "dragonfly", "torus", NULL};
 
 static const struct duet__field network_fields[] = {
@@ -436,6 +474,7 @@ const struct duet__field duet__platform_fields[] = {
     {OBJECT(duet__platform, sharing, duet__sharing_fields), .when = DUET__OPTIONAL},
     {ELSEWHERE("network"), .read = read_network, .write = write_network},
     {"probe", DUET__OBJECT, DUET__OPTIONAL, .fields = probe_fields},
+    {ELSEWHERE("states"), .read = read_states, .write = write_states},
     {ELSEWHERE("curves")},
     {NULL},
 };
@@ -444,6 +483,7 @@ const struct duet__field duet__platform_fields[] = {
 const struct duet__field duet__times_fields[] = {
     {ELSEWHERE("schema")},
     {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet__platform, origin)},
+    {ELSEWHERE("states"), .read = read_states, .write = write_states},
     {ELSEWHERE("curves")},
     {NULL},
 };
@@ -474,6 +514,7 @@ const struct duet__field duet__point_fields[] = {
     {POINT(memory_s, MOST_TIME), .when = DUET__OPTIONAL},
     {POINT(busy_ratio, MOST_RATIO), .when = DUET__OPTIONAL},
     {POINT(noise, MOST_DEVIATION), .when = DUET__OPTIONAL},
+    {POINT(uncertainty, MOST_DEVIATION), .when = DUET__OPTIONAL},
     {ELSEWHERE("conditions")},
     {"origin", DUET__TEXT, DUET__OPTIONAL, AT(duet__point, origin)},
     {NULL},

@@ -52,6 +52,12 @@ static int check_arch(const struct duet__json *parent, const struct duet__platfo
                            p->name, name, list->str);
 }
 
+/* True if the origin of times says that nobody measured them. */
+static bool is_estimated(const char *origin)
+{
+    return origin != NULL && strstr(origin, "estimated") != NULL;
+}
+
 /* Reads the points of a curve. The key "conditions" of older files is ignored. */
 static int read_points(const struct duet__json *at, struct duet__platform *p,
                        struct duet__curve *curve)
@@ -71,6 +77,10 @@ static int read_points(const struct duet__json *at, struct duet__platform *p,
         if (error == DUET_OK)
             error = read_work(&element, &unit, &points[i].work);
         points[i].origin = g_intern_string(points[i].origin);
+        if (is_estimated(points[i].origin ? points[i].origin
+                         : curve->origin  ? curve->origin
+                                          : p->origin))
+            points[i].basis = DUET__ESTIMATED;
     }
     curve->points = points;
     curve->count = count;

@@ -92,7 +92,8 @@ static inline struct duet__point any_point(GRand *random, double work)
                             .base_s = any_time(random),
                             .memory_s = any_time(random),
                             .busy_ratio = g_rand_double_range(random, 0.1, 1000),
-                            .noise = g_rand_double_range(random, 0, 10)};
+                            .noise = g_rand_double_range(random, 0, 10),
+                            .uncertainty = g_rand_double_range(random, 1e-3, 10)};
 
     return p;
 }
@@ -130,6 +131,9 @@ static inline struct duet__calibration any_calibration(guint32 seed)
         add_curve(&calibration, names[i][0], names[i][1], names[i][2], points,
                   G_N_ELEMENTS(points));
     }
+    calibration.states = (struct duet__states){.runs = seed, .drift = 1.0 / (1 + seed)};
+    for (unsigned i = 0; i < DUET__STATES; i++)
+        calibration.states.factor[i] = 0.5 + i / 3.0;
     return calibration;
 }
 
@@ -157,6 +161,7 @@ static inline void assert_equal_calibrations(const struct duet__calibration *a,
         g_assert_cmpstr(a->curves[i].context, ==, b->curves[i].context);
         assert_equal_points(&a->curves[i], &b->curves[i]);
     }
+    g_assert_cmpmem(&a->states, sizeof a->states, &b->states, sizeof b->states);
 }
 
 /* A folder with the file of a platform, and nothing else when it is removed. */
@@ -197,6 +202,7 @@ static inline struct duet__platform copy_of(const struct duet__platform *draft,
     for (size_t i = 0; i < times->count; i++)
         add_curve(&p.calibration, times->curves[i].kernel, times->curves[i].arch,
                   times->curves[i].context, times->curves[i].points, times->curves[i].count);
+    p.calibration.states = times->states;
     return p;
 }
 

@@ -158,6 +158,7 @@ static int platform_merge(struct duet__platform *p, struct duet__platform *old,
         duet__calibration_fini(&all);
         return error;
     }
+    all.states = measured->states.runs ? measured->states : old->calibration.states;
     duet__calibration_fini(&p->calibration);
     p->calibration = all;
     keep_archs(p, old);
@@ -221,6 +222,7 @@ static void pool_points(struct duet__point *into, const struct duet__point *more
                          ? (old.memory_s * count + more->memory_s * new_count) / (count + new_count)
                          : old.memory_s + more->memory_s;
     into->busy_ratio = weighted_mean(old.busy_ratio, count, more->busy_ratio, new_count);
+    into->uncertainty = weighted_mean(old.uncertainty, count, more->uncertainty, new_count);
     into->noise =
         fmin(pool(relative_sample(&old, expected(into)), relative_sample(more, expected(into)))
                  .deviation,
@@ -279,6 +281,7 @@ int duet__platform_pool(struct duet__platform *platform, const struct duet__cali
         if (counterpart(old, &run->curves[i]) == NULL)
             error = pool_curves(&run->curves[i], NULL, common, origin, &all, message);
     if (error == DUET_OK) {
+        all.states = old->states;
         duet__calibration_fini(&platform->calibration);
         platform->calibration = all;
     } else {

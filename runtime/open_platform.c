@@ -146,6 +146,7 @@ static int copy_times(const struct duet__platform *platform, const struct duet_c
             return error;
         }
     }
+    times->calibration.states = all->states;
     duet__calibration_select(&times->calibration, config->context);
     *out = times;
     return DUET_OK;

@@ -46,6 +46,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
 {
     const struct duet_config *config = opening->config;
     const char *engine = config->network_engine ? config->network_engine : "fluid";
+    struct duet__draws draws = {.seed = config->seed};
     unsigned without = 0;
     int error =
         duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);
@@ -60,9 +61,12 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         error = duet__open_network(platform, config, opening->nodes, &opening->network, message);
     if (!error)
         error = duet__effects_parse("--duet-without", config->without, &without, message);
+    if (!error)
+        error = duet__draws_parse("--duet-interval", config->interval, &draws.runs, message);
     opening->options = (struct sim_options){
         .calibration = &opening->times->calibration,
         .noise = config->noise,
+        .draws = draws,
         .jitter = config->jitter,
         .extrapolate = config->extrapolate,
         .seed = config->seed,
@@ -118,11 +122,17 @@ static int make_cores(struct opening *opening, struct duet_message *message)
 static int open_on(struct duet_runtime **out, struct opening *opening,
                    const struct duet__platform *platform, struct duet_message *message)
 {
+    struct duet_machine drawn = {.node_count = 0}; /* policies expect the machine as it is known */
     int error = read_all(opening, platform, message);
     opening->core.machine = &opening->machine;
     opening->core.ops = duet__sim_ops();
+    if (!error && duet_machine_copy(&drawn, &opening->machine))
+        error = duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
     if (!error)
-        error = duet__sim_new(opening->engines, &opening->machine, &opening->options, message);
+        duet__draw_machine(&opening->options.draws, opening->options.noise, &drawn);
+    if (!error)
+        error = duet__sim_new(opening->engines, &drawn, &opening->options, message);
+    duet_machine_fini(&drawn);
     if (error)
         duet__times_free(opening->times);
     else

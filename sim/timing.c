@@ -24,7 +24,9 @@ static void look_up_point(const struct sim *sim, const struct duet__class *klass
         return;
     *out =
         (struct duet__point){.mean_s = duet__class_calibrated(klass, arch, sim->options.calibration,
-                                                              sim->options.extrapolate, NULL)};
+                                                              sim->options.extrapolate, NULL),
+                             .uncertainty = DUET__GUESS_UNCERTAINTY,
+                             .basis = DUET__GUESSED};
 }
 
 /* True if the host's memory has workers of this architecture. */
@@ -52,6 +54,25 @@ double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned ar
     return point.busy_ratio > 0 && point.busy_ratio < 1 ? best_s * point.busy_ratio : best_s;
 }
 
+/* Looks up the times that a class has in this simulation, where those of the machine are drawn. */
+static void draw_point(const struct sim *sim, const struct duet__class *klass, unsigned arch,
+                       struct duet__point *out)
+{
+    const char *name = sim->machine.archs[arch].name;
+    double factor;
+
+    look_up_point(sim, klass, arch, out);
+    if (!sim->options.draws.runs || !sim->options.noise)
+        return;
+    factor = duet__draw_kernel(&sim->options.draws, duet__class_kernel(klass), name, out);
+    if (is_of_host(sim, arch))
+        factor *= duet__draw_state(&sim->options.draws, &sim->options.calibration->states);
+    out->mean_s *= factor;
+    out->deviation_s *= factor;
+    out->base_s *= factor;
+    out->memory_s *= factor;
+}
+
 /* Returns the place of a class's points, by architecture; NULL: out of memory. */
 static struct duet__point **points_of(struct sim *sim, size_t number)
 {
@@ -77,14 +98,14 @@ const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_tas
 {
     const struct duet__class klass = duet__task_class(task);
     if (klass.number == DUET_UNNUMBERED) {
-        look_up_point(sim, &klass, arch, &sim->point);
+        draw_point(sim, &klass, arch, &sim->point);
         return &sim->point;
     }
     struct duet__point **points = points_of(sim, klass.number);
     if (points && !*points) {
         *points = malloc(sim->machine.arch_count * sizeof **points);
         for (unsigned a = 0; *points && a < sim->machine.arch_count; a++)
-            look_up_point(sim, &klass, a, &(*points)[a]);
+            draw_point(sim, &klass, a, &(*points)[a]);
     }
     return points && *points ? &(*points)[arch] : NULL;
 }

@@ -33,7 +33,7 @@ static bool good_name(const char *name)
 static bool good_details(const struct duet__point *p)
 {
     return not_negative(p->median_s) && not_negative(p->base_s) && not_negative(p->memory_s) &&
-           not_negative(p->noise) && p->noise <= 10 &&
+           not_negative(p->noise) && p->noise <= 10 && not_negative(p->uncertainty) &&
            (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
 }
 
@@ -165,6 +165,25 @@ void duet__calibration_select(struct duet__calibration *calibration, const char 
     calibration->count = kept;
 }
 
+/* Uncertainty of a point, or the usual one. */
+static double uncertainty_of(const struct duet__point *point)
+{
+    return point->uncertainty > 0 ? point->uncertainty : DUET__USUAL_UNCERTAINTY;
+}
+
+/*
+ * Adds to the uncertainty of a point what it has from being so many octaves of work away from the
+ * nearest measured one. Figures of single points left out of the built-in platforms' curves:
+ * bench/coverage.py --curves.
+ */
+static void widen(struct duet__point *out, double octaves)
+{
+    static const double octave[DUET__BASES] =
+        {[DUET__INTERPOLATED] = 0.05, [DUET__EXTRAPOLATED] = 0.12};
+
+    out->uncertainty = hypot(out->uncertainty, octave[out->basis] * octaves);
+}
+
 /* Continues the end point's rate of work. */
 static void continue_rate(const struct duet__point *end, double work, struct duet__point *out)
 {
@@ -177,6 +196,9 @@ static void continue_rate(const struct duet__point *end, double work, struct due
     out->median_s *= factor;
     out->base_s *= factor;
     out->memory_s *= factor;
+    out->uncertainty = uncertainty_of(end);
+    out->basis = end->basis ? end->basis : DUET__EXTRAPOLATED;
+    widen(out, fabs(log2(factor)));
 }
 
 /* Interpolates t = c * work^e between two times; 0 if one is not known. */
@@ -206,6 +228,10 @@ static void interpolate(const struct duet__point *a, const struct duet__point *b
     /* noise around base_s and noise around the mean do not mix */
     if (a->noise > 0 && b->noise > 0 && (a->base_s > 0) == (b->base_s > 0))
         out->noise = linear_between(a->noise, b->noise, share);
+    out->uncertainty = linear_between(uncertainty_of(a), uncertainty_of(b), share);
+    out->basis =
+        a->basis || b->basis ? (a->basis > b->basis ? a->basis : b->basis) : DUET__INTERPOLATED;
+    widen(out, fmin(share, 1 - share) * log2(b->work / a->work));
 }
 
 int duet__curve_point(const struct duet__curve *curve, double work, bool extrapolate,
@@ -229,6 +255,7 @@ int duet__curve_point(const struct duet__curve *curve, double work, bool extrapo
     else
         interpolate(a, a + 1, log(work / a->work) / log(a[1].work / a->work), out);
     out->work = work;
+    out->uncertainty = uncertainty_of(out);
     out->samples = out->rejected = 0;
     return DUET_OK;
 }

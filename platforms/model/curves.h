@@ -24,6 +24,16 @@
     ", or give its tasks times: in the file of a task graph, as cost= in DOT, in a program by "    \
     "the codelet's cost function"
 
+/* What a time rests on, the surest first. */
+enum duet__basis {
+    DUET__MEASURED,
+    DUET__INTERPOLATED, /* between two measured sizes */
+    DUET__EXTRAPOLATED, /* beyond the measured sizes */
+    DUET__ESTIMATED,    /* from data sheets, as for machines of `duet platform new` */
+    DUET__GUESSED,      /* by the codelet's cost function alone */
+    DUET__BASES,
+};
+
 struct duet__point {
     double work;        /* flops, or bytes where the kernel counts no flops; > 0 */
     double size;        /* tile edge in elements, 0 where the measurement was not square */
@@ -44,7 +54,10 @@ struct duet__point {
                           shared caches and bandwidth; 0.1 to 1000; 0: 1 */
     double noise; /* relative deviation, at most 10, of measured from expected time; 0: that of the
                      time */
+    double uncertainty; /* how far the expected time is off in other problems than the measured
+                           ones: the standard deviation of its logarithm; 0: not known */
     const char *origin; /* source of the point, a text that stays; NULL: the curve's */
+    enum duet__basis basis;
 };
 
 struct duet__curve {
@@ -57,9 +70,29 @@ struct duet__curve {
     const char *origin;         /* source of the points, a text that stays; NULL: not known */
 };
 
+/* Uncertainty of measured times where the platform does not say it: what a case left out of the
+   corpora was off by, in the median (docs/models.md). */
+#define DUET__USUAL_UNCERTAINTY 0.03
+/* Uncertainty of times that only a codelet's cost function gives: assumed. */
+#define DUET__GUESS_UNCERTAINTY 0.3
+
+enum { DUET__STATES = 21 };
+
+/* States of the machine that a calibration saw: the factor by which all kernels of CPU workers took
+   longer in a run than in most runs. */
+struct duet__states {
+    uint64_t runs; /* runs whose state is known; 0: none is */
+    double drift;  /* standard deviation of the logarithm of a later calibration's
+                      median state */
+    double
+        factor[DUET__STATES]; /* quantiles 0, 5, ... 100 % of the states, > 0; the median is about
+                                 1 */
+};
+
 struct duet__calibration {
     size_t count;
     struct duet__curve *curves; /* no two with the same kernel, architecture and context */
+    struct duet__states states;
 };
 
 /*
@@ -84,7 +117,9 @@ const struct duet__curve *duet__calibration_find(const struct duet__calibration 
  * proportion to base_s; ratios and noise (and the deviation's ratio to the mean) are linear in
  * log(work). A figure that one of the two neighbours lacks is 0; samples are 0. Outside the
  * measured points: DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time)
- * of the end point; no gain of efficiency is invented.
+ * of the end point; no gain of efficiency is invented. The uncertainty is never 0: it has what
+ * is usual (docs/models.md) where it was not measured, and grows with the distance from the nearest
+ * point.
  */
 DUET_MUST_CHECK int duet__curve_point(const struct duet__curve *curve, double work,
                                       bool extrapolate, struct duet__point *out);

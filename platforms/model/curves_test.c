@@ -288,6 +288,8 @@ static void test_whole_points(void)
     g_assert_cmpuint(p.rejected, ==, 0);
     p.samples = two[0].samples;
     p.rejected = two[0].rejected;
+    g_assert_cmpfloat(p.uncertainty, ==, DUET__USUAL_UNCERTAINTY);
+    p.uncertainty = 0;
     g_assert_cmpmem(&p, sizeof(p), &two[0], sizeof(two[0]));
     /* halfway in log(work): all times are halfway in log, and keep their ratios */
     g_assert_cmpint(duet__curve_point(curve, 2e6, false, &p), ==, DUET_OK);
@@ -311,6 +313,37 @@ static void test_whole_points(void)
     g_assert_cmpint(duet__curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
 }
 
+/* Between and beyond points, the uncertainty grows with the distance from the nearest, in octaves,
+ * and estimated times stay estimated. */
+static void test_uncertainty(void)
+{
+    struct duet__point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1, .uncertainty = 0.12},
+                                {.work = 16e6, .mean_s = 4e-3, .samples = 1, .uncertainty = 0.2}};
+    static const struct {
+        double work, uncertainty, more;
+        enum duet__basis basis;
+    } cases[] = {{1e6, 0.12, 0, DUET__MEASURED},
+                 {4e6, 0.16, 2 * 0.05, DUET__INTERPOLATED},
+                 {8e6, 0.18, 1 * 0.05, DUET__INTERPOLATED},
+                 {0.25e6, 0.12, 2 * 0.12, DUET__EXTRAPOLATED},
+                 {32e6, 0.2, 1 * 0.12, DUET__EXTRAPOLATED}};
+
+    for (unsigned estimated = 0; estimated < 2; estimated++) {
+        OWNED(duet__calibration_fini) struct duet__calibration c = {0};
+
+        two[0].basis = two[1].basis = estimated ? DUET__ESTIMATED : DUET__MEASURED;
+        g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+            struct duet__point p;
+
+            g_assert_cmpint(duet__curve_point(&c.curves[0], cases[i].work, true, &p), ==, DUET_OK);
+            g_assert_cmpint(p.basis, ==, estimated ? DUET__ESTIMATED : cases[i].basis);
+            assert_near(p.uncertainty, estimated ? cases[i].uncertainty
+                                                 : hypot(cases[i].uncertainty, cases[i].more));
+        }
+    }
+}
+
 /* A figure that one of two neighbours lacks is 0 between them. */
 static void test_half_known(void)
 {
@@ -331,4 +364,4 @@ static void test_half_known(void)
 
 TEST_MAIN(test_points_are_sorted, test_measured_points_are_exact, test_between_points_log_log,
           test_outside, test_refusals, test_details_refused, test_contexts, test_select,
-          test_whole_points, test_half_known)
+          test_whole_points, test_uncertainty, test_half_known)

@@ -25,7 +25,7 @@ module duet
         duet_eparse = -8, duet_estuck = -9, duet_etask = -10, duet_eabsent = -11, &
         duet_ecanceled = -12, duet_ebusy = -13, duet_elost = -14, duet_edata = -15
 
-    integer, parameter :: config_words = 36 ! of 8 bytes, in struct duet_config
+    integer, parameter :: config_words = 37 ! of 8 bytes, in struct duet_config
     integer, parameter :: message_bytes = 512
     integer, parameter :: args_words = 64 ! most that a task's arguments have, of 8 bytes
     character(kind=c_char), target, save :: backends(16) = transfer('cpu' // c_null_char // &

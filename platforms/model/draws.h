@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Draws of what is uncertain of a simulated machine, by which a prediction has an interval: each
+ * replication is simulated on a machine whose kernel times, state, links and costs are drawn once.
+ * Draws depend on the seed and on names alone, so that two policies of one seed meet the same
+ * machine (common random numbers). Seeds come in pairs of opposite draws, 2k and 2k + 1, by which
+ * medians of replications scatter less (antithetic variates: Hammersley, Morton, Mathematical
+ * Proceedings of the Cambridge Philosophical Society 52(3), 1956).
+ */
+#ifndef DUET_MODEL_DRAWS_H
+#define DUET_MODEL_DRAWS_H
+
+#include <duet/error.h>
+#include <duet/machine.h>
+
+#include "platforms/model/curves.h"
+
+struct duet__draws {
+    uint64_t seed;
+    unsigned runs; /* runs of the later measurement, of whose median the prediction is: 1: of one
+                      run; 0: nothing is drawn, and all factors are 1 */
+};
+
+enum { DUET__DRAWS_RUNS = 100000 }; /* most runs of a median */
+
+/* Reads "run" or "median:K" into *runs, NULL as 0. DUET_EINVAL with a message. */
+DUET_MUST_CHECK int duet__draws_parse(const char *what, const char *text, unsigned *runs,
+                                      struct duet_message *message);
+
+/* Returns a number from the standard normal distribution, of a quantity known by two names. */
+double duet__draw_normal(const struct duet__draws *draws, const char *name, const char *of);
+
+/* Returns the factor of all times of a kernel on an architecture, by the uncertainty of a point. */
+double duet__draw_kernel(const struct duet__draws *draws, const char *kernel, const char *arch,
+                         const struct duet__point *point);
+
+/*
+ * Returns the factor of the times of all kernels of CPU workers: the median of `runs` states, as
+ * the runs of a median meet one each, and the drift since the calibration. 1 where no state is
+ * known.
+ */
+double duet__draw_state(const struct duet__draws *draws, const struct duet__states *states);
+
+/* Draws the costs of the runtime's operations on a machine, and the bandwidths of its links unless
+   they are exact. */
+void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet_machine *machine);
+
+#endif

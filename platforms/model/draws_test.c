@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what is drawn of a simulated machine. */
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include "platforms/model/draws.h"
+
+static void test_parse(void)
+{
+    static const struct {
+        const char *text;
+        unsigned runs; /* 0 of a text: an error */
+    } cases[] = {{NULL, 0},        {"run", 1},        {"median:1", 1},      {"median:7", 7},
+                 {"median:0", 0},  {"median:-1", 0},  {"median:", 0},       {"median", 0},
+                 {"median:7x", 0}, {"median:1e3", 0}, {"median:100001", 0}, {"runs", 0},
+                 {"", 0}};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet_message message = {""};
+        unsigned runs = 99;
+        int error = duet__draws_parse("--interval", cases[i].text, &runs, &message);
+
+        g_assert_cmpint(error, ==, cases[i].text && !cases[i].runs ? DUET_EINVAL : DUET_OK);
+        g_assert_cmpuint(runs, ==, cases[i].runs);
+        g_assert_true(!error || g_str_has_prefix(message.text, "--interval: '"));
+    }
+}
+
+/* Draws are standard normal, of a seed and two names alone, and the opposite for the seed's
+   neighbour. */
+static void test_normal(void)
+{
+    enum { SEEDS = 20000 };
+    double sum = 0, squares = 0, products = 0;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed += 2) {
+        const struct duet__draws one = {.seed = seed}, other = {.seed = seed + 1};
+        double z = duet__draw_normal(&one, "dgemm", "cpu");
+
+        g_assert_cmpfloat(z, ==, duet__draw_normal(&one, "dgemm", "cpu"));
+        g_assert_cmpfloat(z, ==, -duet__draw_normal(&other, "dgemm", "cpu"));
+        sum += z;
+        squares += z * z;
+        /* names and their ends count */
+        products += z * duet__draw_normal(&one, "dgemmc", "pu");
+    }
+    /* five standard errors */
+    g_assert_cmpfloat(fabs(sum), <, 5 * sqrt(SEEDS / 2.0));
+    g_assert_cmpfloat(fabs(squares - SEEDS / 2.0), <, 5 * sqrt(SEEDS));
+    g_assert_cmpfloat(fabs(products), <, 5 * sqrt(SEEDS / 2.0));
+}
+
+static void test_kernel(void)
+{
+    const struct duet__point point = {.uncertainty = 0.25};
+    struct duet__draws draws = {.seed = 4};
+
+    g_assert_cmpfloat(duet__draw_kernel(&draws, "k", "a", &point), ==, 1);
+    draws.runs = 5;
+    g_assert_cmpfloat(duet__draw_kernel(&draws, "k", "a", &point), ==,
+                      exp(0.25 * duet__draw_normal(&draws, "k", "a")));
+}
+
+/* A state of one run is one of the quantiles' distribution, that of many their median. */
+static void test_state(void)
+{
+    struct duet__states states = {.runs = 100};
+    unsigned below = 0, near_median = 0;
+
+    for (unsigned i = 0; i < DUET__STATES; i++)
+        states.factor[i] = 0.9 + 0.01 * i; /* median 1, from 0.9 to 1.1 */
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        double one = duet__draw_state(&(struct duet__draws){seed, 1}, &states);
+        double many = duet__draw_state(&(struct duet__draws){seed, 101}, &states);
+        double opposite = duet__draw_state(&(struct duet__draws){seed ^ 1, 1}, &states);
+
+        g_assert_true(one >= 0.9 && one <= 1.1);
+        g_assert_cmpfloat(fabs(one + opposite - 2), <, 1e-9);
+        below += one < 0.95;
+        near_median += fabs(many - 1) < 0.03;
+    }
+    /* 250 expected, deviation 14; the median of 101 has a deviation of 0.01 */
+    g_assert_true(below > 180 && below < 320);
+    g_assert_cmpuint(near_median, >, 980);
+    states.drift = 0.5;
+    g_assert_cmpfloat(fabs(log(duet__draw_state(&(struct duet__draws){2, 101}, &states)) -
+                           0.5 * duet__draw_normal(&(struct duet__draws){2, 101}, "", "drift")),
+                      <, 0.06);
+    states.runs = 0;
+    g_assert_cmpfloat(duet__draw_state(&(struct duet__draws){2, 1}, &states), ==, 1);
+}
+
+static void test_machine(void)
+{
+    struct duet__draws draws = {.seed = 3, .runs = 1};
+    struct duet_machine machine;
+
+    g_assert_cmpint(duet_machine_init(&machine, 1, 2, 2, 1), ==, 0);
+    machine.costs = (struct duet_costs){.submit_s = 1, .wake_s = 2, .spin_s = 3};
+    machine.links[0].bandwidth_Bps = machine.routes[1].bandwidth_Bps = 1e9;
+    duet__draw_machine(&draws, false, &machine);
+    g_assert_cmpfloat(machine.links[0].bandwidth_Bps, ==, 1e9);
+    g_assert_cmpfloat(machine.costs.wake_s, ==, 2 * machine.costs.submit_s);
+    g_assert_cmpfloat(machine.costs.submit_s, !=, 1);
+    g_assert_cmpfloat(machine.costs.spin_s, ==, 3); /* a setting, not a cost */
+    duet__draw_machine(&draws, true, &machine);
+    g_assert_cmpfloat(machine.links[0].bandwidth_Bps, !=, 1e9);
+    g_assert_cmpfloat(machine.links[0].bandwidth_Bps, ==, machine.routes[1].bandwidth_Bps);
+    duet_machine_fini(&machine);
+}
+
+TEST_MAIN(test_parse, test_normal, test_kernel, test_state, test_machine)
