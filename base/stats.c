@@ -137,6 +137,14 @@ double duet__quantile(const double *ascending, size_t count, double p)
     return ascending[below] + fraction * (ascending[below + 1] - ascending[below]);
 }
 
+void duet__predictive(const double *ascending, size_t count, double *low, double *high)
+{
+    const double at = fmax(0.05 * (double)(count + 1) - 1, 0);
+
+    *low = duet__quantile(ascending, count, count > 1 ? at / (double)(count - 1) : 0);
+    *high = duet__quantile(ascending, count, count > 1 ? 1 - at / (double)(count - 1) : 0);
+}
+
 double duet__median(double *values, size_t count)
 {
     duet__sort(values, count);

@@ -68,6 +68,18 @@ struct duet__summary duet__summarise_clusters(const double *values, size_t count
  */
 double duet__quantile(const double *ascending, size_t count, double p);
 
+/* Values from which on duet__predictive has 90 %; simulations that an interval has if nobody says
+   how many. */
+enum { DUET_PREDICTIVE_LEAST = 19, DUET_PREDICTIVE_USUAL = 39 };
+
+/*
+ * Sets the ends of the interval in which another value lies in 90 of 100 cases, if it and the
+ * `count` >= 1 ascending ones come from one distribution, whichever that is: they lie at
+ * 0.05 (count + 1) from either end, as in type 6 of Hyndman and Fan (Hahn, Meeker, Statistical
+ * Intervals, section 5.4). Of fewer than 19 values it is the whole range, in fewer cases.
+ */
+void duet__predictive(const double *ascending, size_t count, double *low, double *high);
+
 /* Values, or clusters of them, from which on the interval of their median has about 95 %. */
 enum { DUET_INTERVAL_HOLDS = 6 };
 

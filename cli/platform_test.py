@@ -158,7 +158,8 @@ def test_new():
         head = table.stdout.split("\n\n")[0]
         assert "\nestimated, not measured: times of dpotrf, " in head, table
         rows = duet("simulate", *words, "--csv")
-        assert "estimated" in rows.stderr and "estimated" not in rows.stdout, rows
+        assert "estimated" in rows.stderr, rows
+        assert "estimated" not in rows.stdout.replace("basis_estimated", ""), rows
         graph = os.path.join(folder, "graph.json")
         duet("export", *words, "--out", graph)
         with open(graph, encoding="utf-8") as file:

@@ -252,7 +252,7 @@ def check_validate():
     here = ["--calibrate", "--calibrate-time", "0.1s", "--cpus", "1,2", "--gpus", "0"]
     for options, cases in (paced, 1), (here, 2):
         text = duet("validate", "--json", "--policy", "heft", "--rounds", "1", "--reps", "1",
-                    "--sim-reps", "1", *options, "--", *QR)
+                    "--sim-reps", "1", "--keep-disturbed", *options, "--", *QR)
         found = json.loads(text)["cases"]
         assert len(found) == cases, text
         for case in found:

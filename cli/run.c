@@ -8,6 +8,7 @@
 
 #include "cli/job.h"
 #include "base/json.h"
+#include "base/stats.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "study/study.h"
@@ -112,7 +113,7 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     error = duet__request_build(request, message);
     if (!error && job->graph)
         duet__job_guess(job);
-    if (!error && request->config.noise && job->graph && !draws(job)) {
+    if (!error && request->config.noise && job->graph && !request->config.interval && !draws(job)) {
         request->config.noise = false;
         if (!job->in_table)
             duet__complain(DUET__DONE,
@@ -134,7 +135,16 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
     int error = duet__job_check_run(job, message);
 
     if (!job->values.reps)
-        job->request.reps = is_simulated(job) ? 1 : 5;
+        job->request.reps = !is_simulated(job)            ? 5
+                            : job->values.config.interval ? DUET_PREDICTIVE_USUAL
+                                                          : 1;
+    job->request.config.noise |= job->values.config.interval != NULL;
+    if (!error && job->values.config.interval && !job->in_table &&
+        job->request.reps < DUET_PREDICTIVE_LEAST)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--interval has no 90 %% of fewer than %d runs: --reps %d, the default, "
+                          "or more",
+                          DUET_PREDICTIVE_LEAST, DUET_PREDICTIVE_USUAL);
     if (!error)
         error = duet__job_read_workload(job, argc, argv, message);
     if (!error)

@@ -124,6 +124,29 @@ def good(*arguments, **options):
     return result.stdout
 
 
+def test_interval():
+    """Runs whose machine is drawn: the same every time, wider than noise, with what it rests on."""
+    runs = [json.loads(good("--interval", "run", "--policy", "heft", "--json"))["runs"][0]
+            for _ in range(2)]
+    assert runs[0] == runs[1], runs
+    makespan = runs[0]["makespan_s"]
+    assert len(makespan["values"]) == 39 and makespan["interval"] == "run", makespan
+    assert makespan["low"] < makespan["median"] < makespan["high"], makespan
+    assert sum(makespan["low"] <= value <= makespan["high"] for value in makespan["values"]) == 37
+    assert runs[0]["basis"] == {"measured": 1, "interpolated": 0, "extrapolated": 0,
+                                "estimated": 0, "guessed": 0}, runs[0]
+    noise = json.loads(good("--noise", "--reps", "39", "--policy", "heft", "--json"))["runs"][0]
+    assert noise["makespan_s"]["low"] is None and noise["makespan_s"]["interval"] is None, noise
+    values = sorted(noise["makespan_s"]["values"])
+    assert values[37] - values[1] < makespan["high"] - makespan["low"], (values, makespan)
+    between = good("--interval", "median:5", "--tile", "700", "--set-arch")
+    assert "interval of the median of 5 runs, 39 runs" in between and "90% of later" in between
+    assert "kernel times: 100.0 % interpolated" in between and "interval of ws: +-" in between
+    for words, says in ((["median:0"], "'median:0' is neither run"),
+                        (["run", "--reps", "18"], "no 90 % of fewer than 19 runs")):
+        refused(duet([*SMALL, "--interval", *words]), says)
+
+
 def test_bad_input():
     refuse_all("simulate", BAD, SMALL)
 

@@ -30,6 +30,16 @@ static bool if_wall(const struct duet__report *report)
     return report->show_wall;
 }
 
+/* True if it is known what simulated times rest on. */
+static bool if_based(const struct duet__report *report)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < DUET__BASES; i++)
+        all += report->series[0].runs[0].basis[i];
+    return all > 0;
+}
+
 static bool if_verified(const struct duet__report *report)
 {
     return duet__report_verdict(report).formula != NULL;
@@ -125,6 +135,13 @@ static double best(const struct duet__report *report, const struct duet__run *ru
         .key = name, .group = "bounds_s", .csv = name "_s", MEMBER(bounds.member), __VA_ARGS__     \
     }
 
+#define BASIS(which, name)                                                                         \
+    [DUET__BASIS + DUET__##which] = {.key = name,                                                  \
+                                     .group = "basis",                                             \
+                                     .csv = "basis_" name,                                         \
+                                     .known = if_based,                                            \
+                                     MEMBER(basis[DUET__##which])}
+
 const struct duet__metric duet__metrics[DUET__METRICS] = {
     [DUET__TASKS] = {.key = "tasks", .csv = "tasks", MEMBER(stats.tasks), .counts = true},
     [DUET__MAKESPAN] = {.csv = "makespan_s",
@@ -188,6 +205,11 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
                     PERCENT,
                     .bound = true,
                     .of = best},
+    BASIS(MEASURED, "measured"),
+    BASIS(INTERPOLATED, "interpolated"),
+    BASIS(EXTRAPOLATED, "extrapolated"),
+    BASIS(ESTIMATED, "estimated"),
+    BASIS(GUESSED, "guessed"),
     [DUET__WALL_TIME] = {.key = "wall_s",
                          .csv = "wall_s",
                          .heads = {"wall", "s"},

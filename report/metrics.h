@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "platforms/platform.h"
 #include "report/report.h"
 
 /* A metric of a run. Outputs whose name is NULL leave it out. */
@@ -35,7 +36,7 @@ struct duet__metric {
 enum {
     DUET__TASKS,
     DUET__MAKESPAN,
-    DUET__INTERVAL, /* of the mean makespan; in the table only */
+    DUET__INTERVAL, /* of the mean makespan, or of later runs; in the table only */
     DUET__UNSCALED,
     DUET__GFLOPS,
     DUET__TO_DEVICE,
@@ -53,8 +54,9 @@ enum {
     DUET__AREA,
     DUET__MIXED,
     DUET__LINKS,
-    DUET__BEST, /* the largest of the bounds */
-    DUET__WALL_TIME,
+    DUET__BEST,  /* the largest of the bounds */
+    DUET__BASIS, /* shares of what is simulated, by enum duet__basis */
+    DUET__WALL_TIME = DUET__BASIS + DUET__BASES,
     DUET__RESIDUAL, /* the largest residual; in the table only */
     DUET__METRICS,
 };

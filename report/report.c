@@ -111,19 +111,33 @@ char *duet__report_problem(const struct duet__report *report)
     g_autofree char *settings = duet__request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
+    g_autofree char *interval = duet__report_interval(report);
     g_autofree char *size =
         problem->graph || report->request->workload->program
             ? g_strdup("")
             : g_strdup_printf(", n %" PRIu64 ", tile %" PRIu64 ", %s precision", problem->n,
                               problem->tile, problem->precision == 's' ? "single" : "double");
 
-    return g_strdup_printf("%s%s, %" PRIu64 " tasks%s%s%s%s%s%s%s%s%s",
+    return g_strdup_printf("%s%s, %" PRIu64 " tasks%s%s%s%s%s%s%s%s%s%s%s",
                            report->request->workload->name, size, tasks, *settings ? ", " : "",
                            settings, config->set_arch ? ", set-arch" : "",
                            config->hold ? ", held" : "", config->priorities ? ", priorities " : "",
                            config->priorities ? config->priorities : "",
-                           config->noise ? ", noise" : "", config->without ? ", without " : "",
+                           *interval ? ", interval of " : "", interval,
+                           config->noise && !config->interval ? ", noise" : "",
+                           config->without ? ", without " : "",
                            config->without ? config->without : "");
+}
+
+char *duet__report_interval(const struct duet__report *report)
+{
+    const char *text = report->request->config.interval;
+
+    if (!text)
+        return g_strdup("");
+    if (!g_str_has_prefix(text, "median:"))
+        return g_strdup("one run");
+    return g_strdup_printf("the median of %s runs", text + strlen("median:"));
 }
 
 char *duet__report_choice(const struct duet__series *series)

@@ -71,6 +71,9 @@ struct duet__verdict duet__series_verdict(const struct duet__series *series);
 /* Returns any verdict of all series; formula NULL: none was judged. */
 struct duet__verdict duet__report_verdict(const struct duet__report *report);
 
+/* "one run", "the median of 5 runs": what intervals are of; "" if there are none. g_free. */
+char *duet__report_interval(const struct duet__report *report);
+
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */
 char *duet__report_resources(const struct duet_machine *machine);
 /* "cholesky, n 38400, tile 960, double precision, 11480 tasks, ...": likewise. */

@@ -9,6 +9,7 @@
 
 #include "base/fields.h"
 #include "report/metrics.h"
+#include "runs/interval.h"
 #include "trace/trace.h"
 
 /* Writes the problem; in CSV without its parameters. */
@@ -36,13 +37,18 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
 }
 
 static void put_makespan(struct duet__json_writer *json, const struct duet__series *series,
-                         const struct duet__policy_summary *summary)
+                         const struct duet__policy_summary *summary,
+                         const struct duet_config *config)
 {
+    double low_s = NAN, high_s = NAN;
+
+    if (config->interval)
+        duet__interval_find(series, &low_s, &high_s);
     duet__json_print(json,
-                     "\n     makespan_s: {median: %g, mean: %g, ci95_low: %g, ci95_high: %g"
-                     "\n      ",
+                     "\n     makespan_s: {median: %g, mean: %g, ci95_low: %g, ci95_high: %g, "
+                     "interval: %s, low: %g, high: %g\n      ",
                      summary->makespan_s, summary->mean_s, summary->ci95_low_s,
-                     summary->ci95_high_s);
+                     summary->ci95_high_s, config->interval, low_s, high_s);
     duet__values_write(json, "values", DUET__NUMBER, &series->runs->stats.makespan_s, series->count,
                        sizeof *series->runs);
     duet__json_end(json, '}');
@@ -81,7 +87,7 @@ static void put_metrics(struct duet__json_writer *json, const struct duet__repor
         const struct duet__metric *metric = &duet__metrics[i];
 
         if (i == DUET__MAKESPAN)
-            put_makespan(json, series, summary);
+            put_makespan(json, series, summary, &report->request->config);
         if (!metric->key)
             continue;
         if (metric->line)

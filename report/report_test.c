@@ -47,8 +47,7 @@ static GStrv lines_of(writer *write, const struct sample *sample)
 static const char members[] =
     "world workload n tile precision settings platform cpus gpus policy set_arch hold priorities "
     "estimated tasks makespan_s gflops bytes cache_hit_ratio idle_share idle_share_by_arch "
-    "bounds_s "
-    "wall_s";
+    "bounds_s basis wall_s";
 
 static void test_summary(void)
 {
@@ -123,7 +122,8 @@ static void test_json(void)
     assert_members(run, members, " without");
     g_assert_cmpstr(json_string_value(json_object_get(run, "settings")), ==, "variant=left");
     g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
-    assert_members(json_object_get(run, "makespan_s"), "median mean ci95_low ci95_high values", "");
+    assert_members(json_object_get(run, "makespan_s"),
+                   "median mean ci95_low ci95_high interval low high values", "");
     assert_members(json_object_get(run, "bytes"), "host_to_device device_to_host device_to_device",
                    "");
     assert_members(json_object_get(run, "bounds_s"), "critical_path area mixed links best", "");

@@ -3,11 +3,13 @@
 #include "report/report.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <glib.h>
 
 #include "report/metrics.h"
 #include "base/table.h"
+#include "runs/interval.h"
 
 /* Digits after the point of a metric's column. */
 static int digits_of(const struct duet__report *report, const struct duet__metric *metric)
@@ -34,11 +36,14 @@ static char *cell_of(const struct duet__report *report, const struct duet__metri
     if (metric == &duet__metrics[DUET__RESIDUAL])
         return g_strdup_printf("%.3g", summary.residual);
     if (metric == &duet__metrics[DUET__INTERVAL]) {
-        if (isnan(summary.ci95_low_s))
+        double low_s = summary.ci95_low_s, high_s = summary.ci95_high_s;
+
+        if (report->request->config.interval)
+            duet__interval_find(series, &low_s, &high_s);
+        if (isnan(low_s))
             return g_strdup("-");
         digits = digits_of(report, &duet__metrics[DUET__MAKESPAN]);
-        return g_strdup_printf("%.*f-%.*f", digits, summary.ci95_low_s, digits,
-                               summary.ci95_high_s);
+        return g_strdup_printf("%.*f-%.*f", digits, low_s, digits, high_s);
     }
     value = duet__metric_median(metric, report, series, arch);
     if (metric->bound)
@@ -71,6 +76,9 @@ static void add_row(struct duet__table *table, const struct duet__report *report
                 duet__table_add(table, cell_of(report, metric, series, i));
             else if (row == -1 && metric->by_arch)
                 duet__table_say(table, report->request->machine.archs[i].name);
+            else if (metric == &duet__metrics[DUET__INTERVAL] && row == -2 &&
+                     report->request->config.interval)
+                duet__table_say(table, "90% of later");
             else
                 duet__table_say(table, metric->heads[row + 2]);
 }
@@ -196,6 +204,36 @@ static void put_nodes(FILE *stream, const struct duet__report *report)
     }
 }
 
+/* Writes what the kernels' times rest on, and what the intervals are of. */
+static void put_interval(FILE *stream, const struct duet__report *report)
+{
+    const char *interval = report->request->config.interval, *words = "";
+
+    if (!interval)
+        return;
+    if (duet__metrics[DUET__BASIS].known(report)) {
+        fputs("\nkernel times:", stream);
+        for (size_t i = 0; i < DUET__BASES; i++) {
+            const struct duet__metric *metric = &duet__metrics[DUET__BASIS + i];
+            const double share = duet__metric_median(metric, report, &report->series[0], 0);
+
+            if (share >= 0.0005)
+                fprintf(stream, "%s %.1f %% %s", words, 100 * share, metric->key);
+            words = share >= 0.0005 ? "," : words;
+        }
+    }
+    putc('\n', stream);
+    for (size_t i = 0; i < report->series_count; i++) {
+        g_autofree char *advice = NULL, *text = NULL;
+        struct duet__widest widest;
+
+        duet__interval_widest(report->request, &report->series[i], &widest);
+        advice = duet__interval_advice(report->request, &widest);
+        text = g_strdup_printf("interval of %s: %s", report->series[i].policy, advice);
+        duet__put_wrapped(stream, text, 4);
+    }
+}
+
 static void put_verification(FILE *stream, const struct duet__report *report)
 {
     const struct duet__verdict verdict = duet__report_verdict(report);
@@ -230,6 +268,7 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
         putc('\n', stream);
     put_nodes(stream, report);
     put_bounds(stream, report);
+    put_interval(stream, report);
     for (size_t i = 0; i < report->series_count; i++) {
         g_autofree char *choice = duet__report_choice(&report->series[i]);
 

@@ -87,6 +87,8 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
     result.others = fmin(fmax(others_s / wall_s, 0) + result.stolen, after->cores);
     result.disturbed =
         result.others > fmax(LEAST, SHARE * after->cores) && result.others * wall_s > COUNTED_S;
+    result.by_processes =
+        result.disturbed && result.others - result.stolen > fmax(LEAST, SHARE * after->cores);
     return result;
 }
 

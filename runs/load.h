@@ -26,6 +26,7 @@ struct duet__disturbance {
     /* others took more than a tenth of a core, or a hundredth of many cores; and for longer than
        some ticks, in which the system counts */
     bool disturbed;
+    bool by_processes; /* what other processes of this machine took is as much by itself */
 };
 
 /* Returns the load up to now. */

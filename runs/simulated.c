@@ -58,25 +58,6 @@ static void *watch(void *argument)
     return NULL;
 }
 
-/* Returns a guess that a recorded run rests on, as the request has it; NULL: none. */
-static const char *find_guess(const struct duet__recording *recording, GHashTable *guesses)
-{
-    const struct duet_machine *machine = recording->machine;
-    const char *found = NULL;
-
-    for (size_t i = 0; i < recording->event_count && !found; i++) {
-        const struct duet_event *event = &recording->events[i];
-        g_autofree char *name = NULL;
-
-        if (event->kind != DUET_EVENT_TASK)
-            continue;
-        name = g_strdup_printf("%s on %s", duet__recording_kernel(recording, event),
-                               machine->archs[machine->workers[event->worker].arch].name);
-        found = g_hash_table_lookup(guesses, name);
-    }
-    return found;
-}
-
 /* Makes a run of a request; `done` is told how many tasks are finished, unless it is NULL. */
 static int make_run(struct duet__request *request, const char *policy, size_t rep,
                     _Atomic uint64_t *done, struct duet__run *run, struct duet_message *message)
@@ -91,7 +72,7 @@ static int make_run(struct duet__request *request, const char *policy, size_t re
     if (request->workload->program) /* a program ends with this process */
         (void)setsid();
     request->seed += rep;
-    request->records = request->guesses ? MAX(records, DUET_RECORDS_FIRST) : records;
+    request->records = records;
     error = duet__session_open(&session, message);
     if (!error && done && session.runtime) {
         watcher = g_new(struct watcher, 1); /* the thread outlives this function */
@@ -100,11 +81,6 @@ static int make_run(struct duet__request *request, const char *policy, size_t re
     }
     if (!error)
         error = duet__session_run(&session, run, request->records, message);
-    if (!error && request->guesses) {
-        run->guess = find_guess(&run->recording, request->guesses);
-        if (records == DUET_RECORDS_NONE)
-            duet__recording_fini(&run->recording);
-    }
     return error;
 }
 

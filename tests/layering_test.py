@@ -85,7 +85,8 @@ RULES = [
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),
     ("openmp/*", "c posix linux ompt base/*.h ."),
     ("runs/executor", "c posix linux glib sockets duet/* ."),
-    ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h workloads/workload.h"
+    ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h platforms/model/draws.h"
+               " workloads/workload.h"
                " trace/*.h runtime/*.h core/engine.h nodes/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* base/*.h platforms/model/*.h platforms/platform.h"
                     " nodes/mpi_measure.h trace/*.h runtime/*.h runs/*.h workloads/*.h ."),

@@ -21,6 +21,18 @@ struct duet__over_nodes {
     double idle_least, idle_median, idle_most; /* part of the makespan of a node's workers */
 };
 
+/* A kernel of a simulated run on an architecture, at the size that took most of its time. */
+struct duet__use {
+    char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX];
+    unsigned basis; /* enum duet__basis of that size */
+    double work;    /* of an execution of that size */
+    double seconds; /* expected of all its executions together */
+    double most_s;  /* part of `seconds` of that size */
+    bool host;
+};
+
+enum { DUET__USES = 8 };
+
 /* Results of one run. Zero-initialise; owned, by duet__run_fini. */
 struct duet__run {
     uint64_t seed;
@@ -31,9 +43,13 @@ struct duet__run {
     char barred[400]; /* "no c2050 could run add: ...": kernels that no worker of an architecture
                          could run although they have code for it; "": none */
     double wall_s;    /* seconds until it was done, its results in the host's memory */
-    struct duet__verdict verdict;     /* formula NULL: it was not verified */
-    const char *guess;                /* one of request->guesses that the run rests on; or NULL */
-    struct duet__recording recording; /* machine NULL: it was not recorded */
+    struct duet__verdict verdict; /* formula NULL: it was not verified */
+    const char *guess;            /* one of request->guesses that the run rests on; or NULL */
+    double basis[5]; /* of a simulated run: shares of the kernels' expected time by what it rests
+                        on, in the order of enum duet__basis; all 0: not known */
+    struct duet__use uses[DUET__USES]; /* kernels of a simulated run that take most time, with a
+                                          name each; others are not here */
+    struct duet__recording recording;  /* machine NULL: it was not recorded */
 };
 
 void duet__run_fini(struct duet__run *run); /* safe on a zeroed one, and twice */

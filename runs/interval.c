@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runs/interval.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "platforms/model/draws.h"
+
+/* Part of the variance that two of so many runs' figures have in common; with many figures, less
+   than `LEAST` is chance. */
+static double common_part(const double *x, const double *y, size_t count)
+{
+    const struct duet__summary first = duet__summarise(x, count),
+                               second = duet__summarise(y, count);
+    double sum = 0;
+
+    if (!(first.deviation > 0 && second.deviation > 0))
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (x[i] - first.mean) * (y[i] - second.mean);
+    sum /= (double)(count - 1) * first.deviation * second.deviation;
+    return sum * sum;
+}
+
+void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s)
+{
+    double *x = g_new(double, series->count + 1);
+
+    *low_s = *high_s = NAN;
+    for (size_t i = 0; i < series->count; i++)
+        x[i] = series->runs[i].stats.makespan_s;
+    duet__sort(x, series->count);
+    if (series->count)
+        duet__predictive(x, series->count, low_s, high_s);
+    g_free(x);
+}
+
+/* A drawn figure, by the name of each draw, and its values in all runs. */
+struct figure {
+    const char *name, *of; /* NULL: the state of the machine */
+    const struct duet__use *use;
+};
+
+static double drawn(const struct duet__request *request, const struct figure *figure, uint64_t seed)
+{
+    struct duet__draws draws = {.seed = seed};
+
+    if (figure->of)
+        return duet__draw_normal(&draws, figure->name, figure->of);
+    if (duet__draws_parse("", request->config.interval, &draws.runs, NULL))
+        return 0;
+    return log(duet__draw_state(&draws, &request->platform->calibration.states));
+}
+
+void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
+                           struct duet__widest *out)
+{
+    static const double least = 0.2;
+    struct figure figures[DUET__USES + 3] = {{"the machine's state", NULL, NULL},
+                                             {"", "costs", NULL},
+                                             {"", "links", NULL}};
+    const size_t count = series->count;
+    const struct figure *widest = NULL;
+    double low_s, high_s, *x, *y;
+
+    *out = (struct duet__widest){.share = 0};
+    if (count < DUET_PREDICTIVE_LEAST || !request->platform)
+        return;
+    x = g_new0(double, count);
+    y = g_new0(double, count);
+    for (size_t i = 0; i < DUET__USES; i++) {
+        const struct duet__use *use = &series->runs[0].uses[i];
+
+        figures[3 + i] = (struct figure){use->kernel, use->arch, use};
+    }
+    for (size_t i = 0; i < count; i++)
+        y[i] = log(series->runs[i].stats.makespan_s);
+    for (size_t f = 0; f < G_N_ELEMENTS(figures); f++) {
+        double share;
+
+        if (figures[f].use && !(figures[f].use->seconds > 0))
+            continue;
+        for (size_t i = 0; i < count; i++)
+            x[i] = drawn(request, &figures[f], series->runs[i].seed);
+        share = common_part(x, y, count);
+        if (share > fmax(out->share, least)) {
+            out->share = share;
+            widest = &figures[f];
+        }
+    }
+    g_free(x);
+    g_free(y);
+    duet__interval_find(series, &low_s, &high_s);
+    out->half = sinh(log(high_s / low_s) / 2);
+    out->narrowed = sinh(log(high_s / low_s) / 2 * sqrt(1 - out->share));
+    if (!widest)
+        return;
+    out->use = widest->use;
+    (void)g_snprintf(out->name, sizeof out->name, "%s%s%s",
+                     widest->use  ? widest->use->kernel
+                     : widest->of ? widest->of
+                                  : widest->name,
+                     widest->use ? " on " : "", widest->use ? widest->use->arch : "");
+}
+
+/* Returns why a kernel's time is not certain, and what would make it so. */
+static char *advice_for(const struct duet__request *request, const struct duet__use *use)
+{
+    static const char *const words[DUET__BASES] =
+        {"measured in few other problems: calibrate more sizes of matrices",
+         "interpolated between measured sizes", "extrapolated beyond measured sizes",
+         "estimated, not measured", "guessed"};
+
+    return use->basis == DUET__MEASURED || !request->problem.tile
+               ? g_strdup(words[use->basis])
+               : g_strdup_printf("%s: calibrate tiles of %" PRIu64, words[use->basis],
+                                 request->problem.tile);
+}
+
+char *duet__interval_advice(const struct duet__request *request, const struct duet__widest *widest)
+{
+    g_autofree char *why = NULL;
+
+    if (!*widest->name)
+        return g_strdup_printf("+-%.2g %%, by no figure more than by others", 100 * widest->half);
+    if (widest->use)
+        why = advice_for(request, widest->use);
+    else if (!strcmp(widest->name, "costs"))
+        why = g_strdup("of the runtime's operations");
+    else if (!strcmp(widest->name, "links"))
+        why = g_strdup("bandwidths of copies");
+    else
+        why = g_strdup("it changes from run to run: use a quieter machine, or medians of more runs "
+                       "(--interval median:K)");
+    return g_strdup_printf("+-%.2g %%; +-%.2g %% if %s were certain (%.0f %% of the variance; %s)",
+                           100 * widest->half, 100 * widest->narrowed, widest->name,
+                           100 * widest->share, why);
+}
