@@ -10,6 +10,7 @@
 #include "validate/experiment.h"
 #include "base/atomic_file.h"
 #include "base/clock.h"
+#include "base/stats.h"
 #include "report/page/page.h"
 
 /* A validation: its options and its results. */
@@ -101,6 +102,7 @@ static int read_settings(struct validate *validate, int argc, char *const *argv,
     duet__request_fini(&experiment->base);
     duet__request_copy(&experiment->base, request);
     experiment->noise = !values->no_noise && !duet__request_paced(&experiment->base);
+    experiment->intervals = values->no_noise ? 0 : DUET_PREDICTIVE_USUAL;
     experiment->follow_speed = values->follow_speed;
     experiment->keep_disturbed = values->keep_disturbed;
     experiment->keep = values->html != NULL;
@@ -406,6 +408,11 @@ int duet__validation_show(const struct duet__job *job, struct duet__validation *
                                 "%zu of %zu cases differ by more than %g %%, the most by %.3g %%",
                                 validation->failed, validation->case_count,
                                 validation->fail_over * 100, validation->worst * 100);
+    if (status == DUET__DONE && validation->fail_over > 0 && validation->unsettled)
+        status = duet__complain(DUET__FAILED,
+                                "nothing is concluded of %zu of %zu cases: other processes used "
+                                "the cores",
+                                validation->unsettled, validation->case_count);
     return status;
 }
 

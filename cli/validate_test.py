@@ -249,7 +249,7 @@ def test_planted_errors():
     """The explanation names first what was made wrong, in runs on one GPU, whose schedule cannot
     differ."""
     words = ("--n 7680 --tile 960 --emulate idgraf --scale 0.1 --cpus 0 --gpus 1 --policy heft"
-             " --reps 3 --rounds 1 --sim-reps 1 --warmup 0").split()
+             " --reps 3 --rounds 1 --sim-reps 1 --warmup 0 --keep-disturbed").split()
     with tempfile.TemporaryDirectory() as folder:
         wrong = copy_platform(pathlib.Path(folder), slower_gemm)
         words += ["--param", "potrf=any"]

@@ -91,8 +91,8 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__cas
 
 static void put_result(struct duet__json_writer *writer, const struct duet__case *the)
 {
-    duet__json_print(writer, "speed: %g, failure: %s", known(the->speed > 0, the->speed),
-                     the->failure);
+    duet__json_print(writer, "speed: %g, disturbed: %d, failure: %s",
+                     known(the->speed > 0, the->speed), the->disturbed, the->failure);
 }
 
 static void put_error(struct duet__json_writer *writer, const struct duet__case *the)
@@ -102,6 +102,8 @@ static void put_error(struct duet__json_writer *writer, const struct duet__case 
     duet__json_print(writer, "\n     error: %g, error_low: %g, error_high: %g, noise: %g",
                      the->error, known(interval, the->error_low), known(interval, the->error_high),
                      the->noise);
+    duet__json_print(writer, "low_s: %g, high_s: %g", known(the->high_s > 0, the->low_s),
+                     known(the->high_s > 0, the->high_s));
 }
 
 static void put_case(struct duet__json_writer *json, const struct duet__validation *validation,
@@ -150,13 +152,15 @@ void duet__validation_write_json(FILE *stream, const struct duet__validation *va
     duet__json_print(&json,
                      "left_out_runs: %zu"
                      "\n summary: {cases: %zu, known: %zu, median: %g, p95: %g, worst: %g, bias: %g"
-                     "\n  within_noise: %zu, noise: %g, verdict: %s, groups: %zu, best_right: %zu,"
-                     " pairs: %zu, pairs_right: %zu, failed: %zu, refused: %zu}",
+                     "\n  within_noise: %zu, noise: %g, intervals: %zu, inside: %zu, verdict: %s, "
+                     "groups: %zu, best_right: %zu,"
+                     " pairs: %zu, pairs_right: %zu, failed: %zu, unsettled: %zu, refused: %zu}",
                      validation->left_out, validation->case_count, validation->known,
                      validation->median, validation->p95, validation->worst, validation->bias,
-                     validation->within_noise, validation->noise, validation->verdict,
-                     validation->groups, validation->best_right, validation->pairs,
-                     validation->pairs_right, validation->failed, validation->refused);
+                     validation->within_noise, validation->noise, validation->intervals,
+                     validation->inside, validation->verdict, validation->groups,
+                     validation->best_right, validation->pairs, validation->pairs_right,
+                     validation->failed, validation->unsettled, validation->refused);
     put_causes(&json, validation);
     duet__json_print(&json, "\n cases: [");
     for (size_t i = 0; i < validation->case_count; i++)

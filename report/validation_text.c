@@ -43,12 +43,16 @@ static int digits_of(double share)
     return fabs(share) < 10 ? 1 : 0;
 }
 
-static void add_side(struct duet__table *table, const struct duet__summary *summary, double scale)
+/* Adds a side's median and its interval: that of a median of later runs, if `high_s` is not 0. */
+static void add_side(struct duet__table *table, const struct duet__summary *summary, double low_s,
+                     double high_s, double scale)
 {
     int digits = duet__decimals(summary->median * scale, 4);
 
     duet__table_print(table, "%.*f", digits, summary->count ? summary->median * scale : NAN);
-    if (duet__spreads(summary))
+    if (high_s > 0)
+        duet__table_print(table, "%.*f-%.*f", digits, low_s * scale, digits, high_s * scale);
+    else if (duet__spreads(summary))
         duet__table_print(table, "%.*f-%.*f%s", digits, summary->median_low * scale, digits,
                           summary->median_high * scale, summary->holds ? "" : "*");
     else
@@ -74,8 +78,8 @@ static void add_row(struct duet__table *table, const struct duet__case *the, dou
         duet__table_remark(table, the->failure);
         return;
     }
-    add_side(table, &the->predicted.summary, scale);
-    add_side(table, &the->measured.summary, scale);
+    add_side(table, &the->predicted.summary, the->low_s, the->high_s, scale);
+    add_side(table, &the->measured.summary, 0, 0, scale);
     duet__table_print(table, "%+.*f\t%.*f\t%.*f", digits_of(the->error), the->error * 100,
                       digits_of(the->noise), the->noise * 100, digits_of(the->speed),
                       the->speed > 0 ? the->speed * 100 : NAN);
@@ -86,12 +90,13 @@ static void add_heads(struct duet__table *table, const struct duet__validation *
                       const char *unit)
 {
     const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
+    const char *later = validation->intervals ? "90% of" : "95% of";
     const char *const heads[2][COLUMNS] = {
         {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "held",
-         "priorities", "CPUs", "GPUs", validation->labels[0], "95% of", validation->labels[1],
+         "priorities", "CPUs", "GPUs", validation->labels[0], later, validation->labels[1],
          "95% of", word, "noise", "speed"},
-        {"", "", "", "", "", "", "", "arch", "", "", "", "", unit, "median", unit, "median", "%",
-         "+-%", "%"},
+        {"", "", "", "", "", "", "", "arch", "", "", "", "", unit,
+         validation->intervals ? "later" : "median", unit, "median", "%", "+-%", "%"},
     };
 
     for (int line = 0; line < 2; line++)
@@ -259,13 +264,21 @@ static void put_failed(FILE *stream, const struct duet__validation *validation)
 {
     double limit = validation->fail_over * 100;
 
+    if (validation->unsettled) {
+        g_autofree char *text = g_strdup_printf(
+            "nothing is concluded of %zu of %zu case%s: other processes used the cores in each of "
+            "their rounds; measure again without them, or add --keep-disturbed",
+            validation->unsettled, validation->case_count, validation->case_count == 1 ? "" : "s");
+
+        duet__put_wrapped(stream, text, 4);
+    }
     if (validation->refused)
         fprintf(stream, "%zu of %zu cases without a result\n", validation->refused,
                 validation->case_count);
     if (validation->failed)
         fprintf(stream, "FAILED: %zu of %zu cases over %g %%\n", validation->failed,
                 validation->case_count, limit);
-    else if (validation->fail_over > 0 && validation->known)
+    else if (validation->fail_over > 0 && validation->known && !validation->unsettled)
         fprintf(stream, "passed: no %s over %g %%\n", duet__error_word(validation), limit);
 }
 
@@ -281,6 +294,9 @@ static void put_summary(FILE *stream, const struct duet__validation *validation)
     } else {
         fprintf(stream, "\nno case has a result\n");
     }
+    if (validation->intervals)
+        fprintf(stream, "measured inside the interval of 90 %% in %zu of %zu case%s\n",
+                validation->inside, validation->intervals, validation->intervals == 1 ? "" : "s");
     put_order(stream, validation);
     put_failed(stream, validation);
 }

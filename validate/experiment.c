@@ -282,6 +282,9 @@ static void conclude(struct duet__experiment *experiment, struct duet__trial *tr
     if (experiment->follow_speed && the->speed > 0)
         factor /= the->speed;
     duet__sample_conclude(&trial->predicted, factor, &the->predicted);
+    the->disturbed = !trial->quiet && !experiment->keep_disturbed;
+    the->low_s = trial->low_s * factor;
+    the->high_s = trial->high_s * factor;
     duet__sample_conclude(&trial->measured, 1, &the->measured);
 }
 

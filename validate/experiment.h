@@ -24,11 +24,13 @@ struct duet__trial {
     unsigned cpus, gpus;
     char *settings; /* "variant=left, width=8" */
     struct duet__sample measured, predicted;
-    double spent_s; /* seconds of its measured runs, with what is done between them */
-    GArray *probes; /* double: seconds of the reference kernel, one for each round */
-    char *failure;  /* why the case could not be made; NULL: it could */
-    int error;      /* the error of `failure` */
-    bool refused;   /* the workload or the platform refused the case before any run */
+    double low_s, high_s; /* predicted interval of the measured median; 0: none */
+    bool quiet;           /* there was a round in which no other process used the cores */
+    double spent_s;       /* seconds of its measured runs, with what is done between them */
+    GArray *probes;       /* double: seconds of the reference kernel, one for each round */
+    char *failure;        /* why the case could not be made; NULL: it could */
+    int error;            /* the error of `failure` */
+    bool refused;         /* the workload or the platform refused the case before any run */
 };
 
 /* An experiment. Call duet__experiment_init before anything else; duet__experiment_fini frees
@@ -47,12 +49,13 @@ struct duet__experiment {
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: at an earlier time */
     size_t round_count, sim_reps;
-    double until;        /* relative half-width of a median's interval; 0: only `reps` are made */
-    double case_time_s;  /* seconds of measured runs of a case; `reps` are made anyway */
-    bool noise;          /* simulations draw their times */
-    bool keep;           /* recordings are wanted */
-    bool probe;          /* measure how fast the machine is, each round */
-    bool follow_speed;   /* divide predictions by the speed that `probe` measures */
+    double until;       /* relative half-width of a median's interval; 0: only `reps` are made */
+    double case_time_s; /* seconds of measured runs of a case; `reps` are made anyway */
+    bool noise;         /* simulations draw their times */
+    size_t intervals;   /* simulations from which the interval of a case is predicted; 0: none is */
+    bool keep;          /* recordings are wanted */
+    bool probe;         /* measure how fast the machine is, each round */
+    bool follow_speed;  /* divide predictions by the speed that `probe` measures */
     bool keep_disturbed; /* keep runs during which others used the cores; else they are left out */
     /* Results. */
     double wake_s, event_s;      /* seconds, of this machine's threads; 0: not measured */

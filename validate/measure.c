@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the runs of an experiment: simulations of one side, and measured runs of the other. */
 #include "calibrate/costs.h"
+#include "runs/interval.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "validate/experiment.h"
@@ -62,6 +63,32 @@ static int predict(struct duet__experiment *experiment, struct duet__trial *tria
     return error;
 }
 
+/*
+ * Predicts the interval of the measured median, by simulations of machines whose uncertain figures
+ * are drawn: of rounds that each meet another state of the machine.
+ */
+static int predict_interval(struct duet__experiment *experiment, struct duet__trial *trial,
+                            struct duet__progress *progress, struct duet_message *message)
+{
+    struct duet__request request = trial->simulated; /* borrows all of it */
+    struct duet__series series = {0};
+    g_autofree char *interval = g_strdup_printf("median:%zu", MAX(experiment->round_count, 1));
+    int error;
+
+    request.reps = experiment->intervals;
+    request.seed = experiment->base.seed;
+    request.records = DUET_RECORDS_NONE;
+    request.bounds = false;
+    request.config.interval = interval;
+    error = duet__simulate(&request, progress, &series, &experiment->number, message);
+    if (!error && series.error)
+        error = duet_fail(message, series.error, "%s", series.message.text);
+    if (!error && !experiment->number)
+        duet__interval_find(&series, &trial->low_s, &trial->high_s);
+    duet__series_fini(&series);
+    return error;
+}
+
 void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 {
     struct duet__progress progress = {0};
@@ -69,8 +96,10 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 
     for (size_t i = 0; i < experiment->trial_count; i++)
         if (!experiment->trials[i].failure) {
-            tasks += duet__request_tasks(&experiment->trials[i].simulated) * experiment->sim_reps;
-            runs += experiment->sim_reps;
+            const size_t reps = experiment->sim_reps + experiment->intervals;
+
+            tasks += duet__request_tasks(&experiment->trials[i].simulated) * reps;
+            runs += reps;
         }
     duet__progress_init(&progress, !quiet, tasks, runs);
     for (size_t i = 0; i < experiment->trial_count && !experiment->number; i++) {
@@ -78,6 +107,8 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
         struct duet_message message = {""};
         int error = trial->failure ? 0 : predict(experiment, trial, &progress, &message);
 
+        if (!error && !trial->failure && !experiment->number && experiment->intervals)
+            error = predict_interval(experiment, trial, &progress, &message);
         if (error)
             duet__trial_fail(trial, "simulated", error, &message);
     }
@@ -306,8 +337,15 @@ static int measure_trial(struct turn *turn, void *data)
     turn->start_s = duet__clock_s();
     error = run_turn(turn, &session, &message);
     /* one's own other nodes do not disturb */
-    if (duet__request_nodes(&trial->real) == 1 && duet__rounds_load(&experiment->rounds).disturbed)
-        duet__sample_disturb(&trial->measured);
+    if (duet__request_nodes(&trial->real) == 1) {
+        const struct duet__disturbance load = duet__rounds_load(&experiment->rounds);
+
+        if (load.disturbed)
+            duet__sample_disturb(&trial->measured);
+        trial->quiet |= !load.by_processes;
+    } else {
+        trial->quiet = true;
+    }
     error = duet__processes_agree(experiment->together, turn->monitor, error, &message);
     if (error < 0)
         duet__trial_fail(trial, "measured", error, &message);

@@ -51,7 +51,7 @@ static void judge_error(struct duet__case *the)
     const struct duet__side *predicted = &the->predicted, *measured = &the->measured;
     const struct duet__summary *first = &predicted->summary, *second = &measured->summary;
 
-    if (the->failure || !first->count || !second->count || !(second->minimum > 0))
+    if (the->failure || the->disturbed || !first->count || !second->count || !(second->minimum > 0))
         return;
     duet__ratio_interval(first, second, &the->error_low, &the->error_high);
     the->error_low -= 1;
@@ -219,6 +219,12 @@ static char *verdict_of(const struct duet__validation *validation)
     return g_string_free(text, FALSE);
 }
 
+bool duet__case_inside(const struct duet__case *the)
+{
+    return the->low_s <= the->measured.summary.median &&
+           the->measured.summary.median <= the->high_s;
+}
+
 static void judge_errors(struct duet__validation *validation)
 {
     double *errors = g_new(double, validation->case_count + 1);
@@ -230,8 +236,11 @@ static void judge_errors(struct duet__validation *validation)
         const struct duet__case *the = &validation->cases[i];
 
         validation->refused += the->failure != NULL;
+        validation->unsettled += the->disturbed;
         if (isnan(the->error))
             continue;
+        validation->intervals += the->high_s > 0;
+        validation->inside += duet__case_inside(the);
         errors[known] = the->error;
         absolute[known++] = fabs(the->error);
         validation->failed += validation->fail_over > 0 && fabs(the->error) > validation->fail_over;
@@ -274,6 +283,7 @@ static char *label_of(const char *name)
 void duet__validation_judge(struct duet__validation *validation)
 {
     validation->within_noise = validation->failed = validation->refused = 0;
+    validation->intervals = validation->inside = validation->unsettled = 0;
     validation->groups = validation->best_right = validation->pairs = validation->pairs_right = 0;
     validation->labels[0] = label_of(validation->first_name);
     validation->labels[1] = label_of(validation->second_name);

@@ -43,11 +43,14 @@ struct duet__case {
     unsigned cpus, gpus;
     bool set_arch, hold;
     struct duet__side predicted, measured;
+    double low_s, high_s; /* interval in which the measured median is expected in 90 of 100 cases;
+                             0: none was predicted */
     /*
      * Speed of the machine when this was measured, relative to its calibration: time of a reference
      * kernel then by time of it now. 0: not known.
      */
     double speed;
+    bool disturbed;      /* other processes used the cores in all rounds: nothing is concluded */
     const char *failure; /* why the case could not be predicted or measured; NULL: it could */
     /* duet__validation_judge sets the fields below; NaN: not known */
     double error;                         /* predicted median / measured median - 1 */
@@ -83,6 +86,8 @@ struct duet__validation {
     size_t within_noise;       /* number of errors that are not larger than the case's noise, which
                                   measuring again would give */
     double noise;              /* median of the cases' noise; NaN: no noise is known */
+    size_t unsettled;          /* cases of which nothing is concluded, as others used the cores */
+    size_t intervals, inside;  /* cases with an interval, and those measured inside theirs */
     char *verdict; /* one sentence: do both sides agree within noise, how large is it, and what
                       would make it smaller; NULL: noise not known; owned */
     /*
@@ -104,6 +109,9 @@ void duet__validation_fini(struct duet__validation *validation);
 
 /* True if the problem and the machine are the same, but for the platform's name and the policy. */
 bool duet__case_alike(const struct duet__case *a, const struct duet__case *b);
+
+/* True if the measured median is inside the interval that was predicted for it. */
+bool duet__case_inside(const struct duet__case *the);
 
 /* Returns "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU"; never NULL. Free with
    g_free. */

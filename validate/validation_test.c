@@ -11,7 +11,7 @@
 /* Rounding error of a few operations on numbers near 1. */
 static const double tiny = 1e-12;
 
-enum { COLUMNS = 37 }; /* in the CSV */
+enum { COLUMNS = 40 }; /* in the CSV */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */

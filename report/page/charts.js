@@ -151,7 +151,8 @@ function logTicks([low, high]) {
 /** First against second, both axes logarithmic, with the line of equality and the band. */
 function scatter(svg, width, cases, names, failOver) {
   const left = 66, top = 12, side = Math.min(width, 560) - left - 14, bottom = top + side;
-  const values = cases.flatMap(one => [one.predicted.median_s, one.measured.median_s]);
+  const values = cases.flatMap(one => [one.predicted.median_s, one.measured.median_s,
+    ...one.low_s === null ? [] : [one.low_s, one.high_s]]);
   const [least, most] = d3.extent(values), room = Math.max((most / least) ** 0.06, 1.1);
   const domain = [least / room, most * room], [low, high] = domain;
   const x = d3.scaleLog().domain(domain).range([left, left + side]).clamp(true);
@@ -179,6 +180,9 @@ function scatter(svg, width, cases, names, failOver) {
   text(svg, left + side / 2, bottom + 37, names[1], {class: 'soft', 'text-anchor': 'middle'});
   text(svg, 0, 0, names[0], {class: 'soft', 'text-anchor': 'middle',
     transform: `translate(13 ${top + side / 2}) rotate(-90)`});
+  svg.append('g').selectAll('path').data(cases.filter(one => one.low_s !== null)).enter()
+    .append('path').attr('class', 'interval')
+    .attr('d', one => `M${x(one.measured.median_s)} ${y(one.low_s)}V${y(one.high_s)}`);
   marks(svg, cases, one => x(one.measured.median_s), one => y(one.predicted.median_s));
   return bottom + 44;
 }
