@@ -47,6 +47,39 @@ static void compare(const struct duet__results *results, const struct duet__cell
              duet__student_quantile(1 - 0.025 / comparisons, differences->len - 1);
 }
 
+/* Makespan of a cell's run with a seed; INFINITY: it has none. */
+static double span_of(const struct duet__results *results, const struct duet__cell *cell,
+                      uint64_t seed)
+{
+    for (size_t i = cell->first; i < cell->first + cell->count; i++)
+        if (results->seeds[i] == seed)
+            return results->spans[i];
+    return INFINITY;
+}
+
+double duet__study_chance(const struct duet__results *results, size_t index, size_t rank)
+{
+    const struct duet__cell *all = &results->cells[results->cases[index]], *own = all + rank;
+    const size_t count = results->cases[index + 1] - results->cases[index];
+    size_t best = 0;
+
+    for (size_t i = own->first; i < own->first + own->count; i++) {
+        bool shortest = true;
+
+        for (size_t k = 0; k < count && shortest; k++)
+            shortest =
+                k == rank || span_of(results, &all[k], results->seeds[i]) > results->spans[i];
+        best += shortest;
+    }
+    return own->count < DUET_PREDICTIVE_LEAST ? NAN : (double)best / (double)own->count;
+}
+
+/* True if there are runs enough for the chance of a setting to be the best. */
+static bool has_chances(const struct duet__results *results)
+{
+    return results->cells[results->cases[0]].count >= DUET_PREDICTIVE_LEAST;
+}
+
 struct duet__lead duet__study_lead(const struct duet__results *results, size_t index)
 {
     const struct duet__cell *best = &results->cells[results->cases[index]];
@@ -108,6 +141,8 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
     if (lead.others)
         duet__table_add(table, choice_of(results, rank ? best : best + 1));
     duet__table_say(table, lead.sure);
+    if (has_chances(results))
+        duet__table_print(table, "%.0f", 100 * duet__study_chance(results, index, rank));
 }
 
 /* Adds the line of a case, or of a worse setting in it. */
@@ -139,7 +174,7 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
     for (guint i = 0; i < results->varied->len; i++)
         g_string_append_c(sides, i < results->case_varied ? 'l' : 't');
     g_string_append(sides, results->repeated ? "rrrr" : "rrr");
-    g_string_append(sides, chosen ? "rtl" : "");
+    g_string_append(sides, chosen ? has_chances(results) ? "rtlr" : "rtl" : "");
     duet__table_init(table, sides->str);
     table->page = DUET__WIDE_PAGE;
     for (guint i = 0; i < results->varied->len; i++)
@@ -150,6 +185,8 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
     duet__table_print(table, "GFlop/s\tbound %%");
     if (chosen)
         duet__table_print(table, "lead %%\tbefore\t");
+    if (chosen && has_chances(results))
+        duet__table_say(table, "best in %");
 }
 
 /* The results of a setting over all cases. */
