@@ -50,6 +50,19 @@ def check_bad_lines(folder, lines):
         assert text.startswith("corpus: " + message), (message, text)
 
 
+def check_coverage(folder):
+    """Each case that was left out has the intervals of a run and of a median, and is counted."""
+    command = [sys.executable, ROOT / "bench" / "coverage.py", "--build", BUILD, "--simulations",
+               "19", "--save", folder / "cases.json", folder / "here.jsonl.gz"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    cases = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
+    assert len(cases) == 2 + 2 * len(CASES) + 2 + 2 * len(CASES), cases  # case, half, size, turn
+    for case in cases:
+        assert all(0 < low < high for low, high in (case["run"], case["median"])), case
+    lines = text.splitlines()
+    assert lines[1].split()[0] == "all" and lines[1].split()[4] == str(len(cases)), text
+
+
 def main():
     if not (BUILD / "bench" / "corpus").exists():
         skip("bench/corpus is not built")
@@ -78,6 +91,7 @@ def main():
             assert all(math.isfinite(line[level]) for line in of
                        for level in ("kernel_error", "makespan_error")), of
         assert "turns ago" in corpus("states", folder / "here.jsonl.gz")
+        check_coverage(folder)
         check_bad_lines(folder, lines)
 
 

@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "bench/corpus/candidates.h"
+#include "base/fields.h"
 #include "bench/corpus/corpus.h"
+#include "runs/interval.h"
 #include "runs/simulated.h"
 #include "base/stats.h"
 
@@ -62,6 +64,7 @@ struct work {
     struct corpus corpus;
     const struct duet__platform *machine;
     unsigned simulations; /* number of a case's simulations */
+    bool intervals;       /* of the first candidate alone, with intervals */
     struct duet_sharing sizes[CANDIDATES_MOST];
     struct duet__json_writer json;
     struct duet_message message;
@@ -122,14 +125,17 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
 /* ------------------------------------------------------------------------------------------- */
 /* Makespans                                                                                    */
 
-/* Median makespan of a case's simulations; NaN if it cannot be simulated. */
+/* Returns the median of a case's simulations, NaN if it cannot be simulated; for an interval sets
+ * low_s and high_s, unless it is NULL. */
 static double simulate(struct work *work, const struct corpus_case *of,
-                       const struct candidate *candidate, const struct duet__platform *platform)
+                       const struct candidate *candidate, const struct duet__platform *platform,
+                       const char *interval, double *low_s, double *high_s)
 {
+    double makespans[CORPUS_SIMULATIONS];
     struct duet__request request;
     struct duet__series series = {0};
     struct duet__progress bar = {0};
-    double makespans[CORPUS_SIMULATIONS], median = NAN;
+    double median = NAN;
     int number = 0, error;
 
     duet__request_init(&request);
@@ -146,6 +152,7 @@ static double simulate(struct work *work, const struct corpus_case *of,
     request.config.context = of->workload;
     request.config.cpus = (int)of->cpus;
     request.config.noise = true;
+    request.config.interval = interval;
     request.config.costs = candidate->costs;
     request.config.without = candidate->without;
     request.platform = platform;
@@ -156,6 +163,8 @@ static double simulate(struct work *work, const struct corpus_case *of,
         for (size_t i = 0; i < work->simulations; i++)
             makespans[i] = series.runs[i].stats.makespan_s;
         median = duet__median(makespans, work->simulations);
+        if (interval)
+            duet__interval_find(&series, low_s, high_s);
     } else if (error || series.error) {
         (void)fprintf(stderr, "corpus: %s\n", error ? work->message.text : series.message.text);
     }
@@ -191,6 +200,7 @@ static struct duet__recorded_run *choose_runs(const struct work *work, const str
             .recording = run->recording,
             .context = run->of.workload,
             .repeats = 1 + g_str_hash(run->of.policy) % 1000 + 1000 * problem,
+            .problem = 1 + problem,
         };
     }
     return runs;
@@ -204,6 +214,34 @@ struct fold {
     size_t count;
     struct duet__executions all; /* their executions */
 };
+
+/* Prints the left-out runs of a case, and the intervals of one and of their median. */
+static void put_intervals(struct work *work, const struct fold *fold,
+                          const struct candidate *candidate, size_t first,
+                          const struct duet__platform *platform)
+{
+    const struct corpus_case *of = &fold->own[first]->of;
+    g_autofree double *values = g_new0(double, fold->count + 1);
+    double low = NAN, high = NAN;
+    size_t runs = 0, rounds = 0;
+    unsigned round = 0;
+
+    for (size_t i = 0; i < fold->count; i++) {
+        if (!same_case(&fold->own[i]->of, of))
+            continue;
+        rounds += !runs || fold->own[i]->round != round;
+        round = fold->own[i]->round;
+        values[runs++] = fold->own[i]->recording.makespan_s;
+    }
+    DUET__ARRAY_WRITE(&work->json, "measured", DUET__NUMBER, values, runs);
+    for (size_t of_one = 0; of_one < 2; of_one++) {
+        char median[32];
+
+        (void)g_snprintf(median, sizeof median, "median:%zu", rounds);
+        (void)simulate(work, of, candidate, platform, of_one ? "run" : median, &low, &high);
+        duet__json_print(&work->json, of_one ? ", run: [%g, %g]" : ", median: [%g, %g]", low, high);
+    }
+}
 
 /* Prints medians over the left-out runs of one case, from `first` on. */
 static void put_case(struct work *work, const struct fold *fold, const struct candidate *candidate,
@@ -225,14 +263,17 @@ static void put_case(struct work *work, const struct fold *fold, const struct ca
         if (same_case(&own[i]->of, of))
             values[runs++] = own[i]->recording.makespan_s;
     measured_s = duet__median(values, runs);
-    makespan_s = simulate(work, of, candidate, platform);
+    makespan_s = simulate(work, of, candidate, platform, NULL, NULL, NULL);
     work->json = (struct duet__json_writer){.stream = stdout};
     duet__json_print(
         &work->json,
         "{scheme: %s, fold: %u, model: %s, workload: %s, n: %g, tile: %g, cpus: %u, policy: %s, "
-        "runs: %zu, kernel_error: %g, makespan_error: %g, measured_s: %g}",
+        "runs: %zu, kernel_error: %g, makespan_error: %g, measured_s: %g",
         fold->scheme, fold->number, candidate->name, of->workload, (double)of->n, (double)of->tile,
         of->cpus, of->policy, runs, kernels - 1, makespan_s / measured_s - 1, measured_s);
+    if (work->intervals)
+        put_intervals(work, fold, candidate, first, platform);
+    duet__json_end(&work->json, '}');
     (void)fputc('\n', stdout);
 }
 
@@ -296,7 +337,7 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
     if (duet__executions_read(tests, fold.count, work->machine->costs.pop_s, &fold.all,
                               &work->message))
         g_error("%s", work->message.text);
-    for (size_t i = 0; candidates[i].name; i++) {
+    for (size_t i = 0; candidates[i].name && (i == 0 || !work->intervals); i++) {
         struct duet__model model = {0};
         if (fit(work, &candidates[i], &work->sizes[i], true, runs, count, &model))
             g_error("%s", work->message.text);
@@ -328,7 +369,7 @@ static void find_sizes(struct work *work)
             runs[few++] = run;
         last = run.repeats;
     }
-    for (size_t i = 0; candidates[i].name; i++) {
+    for (size_t i = 0; candidates[i].name && (i == 0 || !work->intervals); i++) {
         struct duet__model model = {0};
         if (fit(work, &candidates[i], &told, candidates[i].keep_size, runs, few, &model))
             g_error("%s", work->message.text);
@@ -358,9 +399,11 @@ static void try_scheme(struct work *work, const struct scheme *scheme)
         try_fold(work, scheme, k, g_array_index(keys, uint64_t, k));
 }
 
-int corpus_compare(unsigned simulations, const char *path, const char *workload)
+int corpus_compare(unsigned simulations, bool intervals, const char *path, const char *workload)
 {
-    struct work work = {.json = {.stream = stdout}, .simulations = simulations};
+    struct work work = {.json = {.stream = stdout},
+                        .simulations = simulations,
+                        .intervals = intervals};
     struct duet__platform *platform = NULL;
     struct duet_machine machines[64] = {0};
     unsigned cores = 0;

@@ -72,10 +72,10 @@ DUET_MUST_CHECK int corpus_read(FILE *stream, const char *workload, struct duet_
                                 struct duet_message *message);
 void corpus_fini(struct corpus *corpus); /* safe on a zeroed one */
 
-enum { CORPUS_SIMULATIONS = 15 }; /* most simulations of a case; their median counts */
+enum { CORPUS_SIMULATIONS = 99 }; /* most simulations of a case; their median counts */
 
 /* record.c, compare.c: the two commands. Exit status. */
 int corpus_record(unsigned rounds, char **cases);
-int corpus_compare(unsigned simulations, const char *path, const char *workload);
+int corpus_compare(unsigned simulations, bool intervals, const char *path, const char *workload);
 
 #endif

@@ -27,10 +27,12 @@ int main(int argc, char **argv)
     if (argc > 3 && !strcmp(argv[1], "record") &&
         g_ascii_string_to_unsigned(argv[2], 10, 1, 1000, &rounds, NULL))
         return corpus_record((unsigned)rounds, argv + 3);
-    if (argc == 5 && !strcmp(argv[1], "compare") &&
+    const bool intervals = argc > 1 && !strcmp(argv[1], "intervals");
+    if (argc == 5 && (intervals || !strcmp(argv[1], "compare")) &&
         g_ascii_string_to_unsigned(argv[2], 10, 1, CORPUS_SIMULATIONS, &simulations, NULL))
-        return corpus_compare((unsigned)simulations, argv[3], argv[4]);
-    (void)fprintf(stderr, "usage: corpus record ROUNDS WORKLOAD:N:TILE:WORKERS:POLICY...\n"
-                          "       corpus compare SIMULATIONS PLATFORM.json WORKLOAD <RUNS\n");
+        return corpus_compare((unsigned)simulations, intervals, argv[3], argv[4]);
+    (void)fprintf(stderr,
+                  "usage: corpus record ROUNDS WORKLOAD:N:TILE:WORKERS:POLICY...\n"
+                  "       corpus compare|intervals SIMULATIONS PLATFORM.json WORKLOAD <RUNS\n");
     return 2;
 }
