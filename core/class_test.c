@@ -392,6 +392,42 @@ static void test_refusals(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
 }
 
+static void refuses(struct testing *t, int error, const char *why)
+{
+    g_assert_cmpint(error, ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t->core), why));
+}
+
+/* What belongs to one runtime is refused by each call of another, and is not changed. */
+static void test_another_runtime(void)
+{
+    static const char why[] = "of another";
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_fini) struct testing other;
+    struct duet_handle *parts[3];
+    testing_init(&t, &both, "eager", 1);
+    testing_init(&other, &both, "eager", 1);
+    struct duet_handle *h = testing_handle(&other, 8), *own = testing_handle(&t, 8);
+    static const int modes[] = {DUET_R, DUET_RW, DUET_COMMUTE, DUET_REDUCE};
+    for (unsigned i = 0; i < G_N_ELEMENTS(modes); i++)
+        refuses(&t, duet_insert(t.core, t.any, DUET_R, own, modes[i], h, 0), why);
+    refuses(&t, duet_insert(t.core, other.any, DUET_R, own, 0), why);
+    refuses(&t, duet_set_reduction(t.core, own, other.any, t.any), why);
+    refuses(&t, duet_set_reduction(t.core, h, t.any, t.any), why);
+    refuses(&t, duet_acquire(t.core, h, DUET_R), why);
+    g_assert_cmpint(duet_acquire(other.core, h, DUET_R), ==, DUET_OK);
+    refuses(&t, duet_release(t.core, h), why);
+    g_assert_cmpint(duet_release(other.core, h), ==, DUET_OK);
+    refuses(&t, duet_wont_use(t.core, h), why);
+    refuses(&t, duet_cut_blocks(t.core, h, 2, 1, parts), why);
+    g_assert_cmpint(duet_cut_blocks(other.core, h, 2, 1, parts), ==, DUET_OK);
+    refuses(&t, duet_uncut(t.core, parts[0]), why);
+    refuses(&t, duet_unregister(t.core, h), why);
+    refuses(&t, duet_unregister_submit(t.core, h), why);
+    g_assert_true(duet_valid(other.core, h) && !duet_valid(t.core, h));
+    g_assert_cmpint(duet_unregister(other.core, h), ==, DUET_OK);
+}
+
 static void test_codelets(void)
 {
     OWNED(testing_fini) struct testing t;
@@ -472,4 +508,4 @@ static void test_stop_listed(void)
 
 TEST_MAIN(test_identity, test_many, test_work, test_expected, test_costs, test_sizes,
           test_many_costs, test_telling, test_classify, test_where, test_masks, test_refusals,
-          test_codelets, test_window, test_stop, test_stop_listed)
+          test_another_runtime, test_codelets, test_window, test_stop, test_stop_listed)

@@ -273,9 +273,11 @@ static int make_cut(struct duet_runtime *runtime, struct duet_handle *whole,
                     const struct grid *grid, struct duet_handle **out)
 {
     struct duet_message message = {""};
-    int error = DUET_OK;
-    if (!whole || !out || !grid->rows || !grid->cols)
-        return duet__refuse(runtime, DUET_EINVAL, "a cut needs a handle, parts and room for them");
+    int error = duet__own_data(runtime, whole, "a cut");
+    if (error)
+        return error;
+    if (!out || !grid->rows || !grid->cols)
+        return duet__refuse(runtime, DUET_EINVAL, "a cut needs parts and room for them");
     if (whole->of && whole->of->expansion)
         return duet__refuse(runtime, DUET_EINVAL,
                             "handle %llu is a block of a task that expands: let a child expand it",
@@ -373,7 +375,9 @@ int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part)
     if (!parts || parts->expansion)
         return duet__refuse(runtime, DUET_EINVAL, "handle %llu is no part of a cut",
                             (unsigned long long)part->id);
-    int error = duet__may_wait(runtime, "duet_uncut");
+    int error = duet__own_data(runtime, part, "duet_uncut");
+    if (!error)
+        error = duet__may_wait(runtime, "duet_uncut");
     if (!error)
         error = duet__check_parts(runtime, parts);
     if (error)

@@ -254,7 +254,7 @@ static void test_refusals(void)
     struct duet_handle *whole = start(&t, 1, 0);
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++)
         refuses(&t, duet_cut(t.core, whole, bad[i], 2, other), why[i]);
-    refuses(&t, duet_cut(t.core, whole, bad[0], 0, other), "needs a handle, parts");
+    refuses(&t, duet_cut(t.core, whole, bad[0], 0, other), "a cut needs parts");
     refuses(&t, duet_cut_blocks(t.core, whole, 1, 2, other), "some would be empty");
     refuses(&t, duet_unregister(t.core, parts[0]), "duet_uncut frees all parts of a cut");
     refuses(&t, duet_uncut(t.core, whole), "no part of a cut");

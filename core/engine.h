@@ -372,6 +372,12 @@ void duet__fail_task(struct duet_runtime *core, int error, const char *format, .
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 /* Refuses a call in a child made by fork, which has none of the runtime's threads: DUET_EINVAL. */
 int duet__not_forked(struct duet_runtime *core, const char *function);
+/*
+ * Returns DUET_EINVAL with a message that names the function if the handle is NULL or of another
+ * runtime.
+ */
+int duet__own_data(struct duet_runtime *core, const struct duet_handle *handle,
+                   const char *function);
 
 /*
  * A function that is called while another thread holds a lock of the core that the caller needs:

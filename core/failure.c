@@ -323,6 +323,8 @@ static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *ha
 bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet_handle *root;
+    if (!handle || handle->core != runtime)
+        return false;
     const struct damage asked = damage_of(handle, true, &root);
     spin_lock(&runtime->parts_lock);
     bool valid = !is_damaged(runtime, handle) && is_somewhere(runtime, root, &asked);

@@ -25,6 +25,13 @@ const struct duet__gate *duet__gate_of(const struct duet_runtime *core)
 RARE int duet__gate_submit(struct duet_runtime *core, const struct duet_task_desc *desc)
 {
     const struct duet__gate *gate = duet__gate_of(core);
+    if (desc && desc->codelet && desc->codelet->core != core)
+        gate = NULL; /* the core refuses the task */
+    for (size_t i = 0; gate && desc && desc->accesses && i < desc->access_count; i++) {
+        const struct duet_access *access = &desc->accesses[i];
+        if (access->mode != DUET_SCRATCH && (!access->handle || access->handle->core != core))
+            gate = NULL;
+    }
     return gate ? gate->submit(core->gate_arg, desc) : duet__submit_here(core, desc);
 }
 

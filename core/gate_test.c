@@ -127,6 +127,15 @@ static void test_calls(void)
     use(&t, false);
     const unsigned once[] = {2, 1, 1, 1, 1, 1, 3, 1, 1, 1};
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
+    /* what is not of this runtime is refused before the gate */
+    struct testing other;
+    testing_init(&other, &(struct testing_machine){.cpus = 1}, "eager", 1);
+    struct duet_handle *h = testing_handle(&other, 8);
+    g_assert_cmpint(duet_insert(t.core, t.any, DUET_RW, h, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_insert(t.core, other.any, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_prefetch(t.core, h, 1), ==, DUET_EINVAL);
+    testing_fini(&other);
+    g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
     use(&t, true);
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
     /* a `done` is inside, too */

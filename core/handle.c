@@ -78,6 +78,7 @@ struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size
     struct duet_handle *handle = handle_alloc(core);
     if (!handle)
         return NULL;
+    handle->core = core;
     handle->data = data;
     handle->rows = rows;
     handle->cols = cols;
@@ -211,6 +212,15 @@ bool duet__handle_is_part(const struct duet_handle *handle)
 /* ------------------------------------------------------------------------------------------- */
 /* Access by the application                                                                    */
 
+int duet__own_data(struct duet_runtime *core, const struct duet_handle *handle,
+                   const char *function)
+{
+    if (handle && handle->core == core)
+        return DUET_OK;
+    return duet__refuse(core, DUET_EINVAL, "%s needs a handle %s", function,
+                        handle ? "of this runtime (it is of another one)" : "(it is NULL)");
+}
+
 /*
  * Returns an acquisition, or NULL if there is no memory. It is a task that no worker runs: when it
  * is granted, the data is brought to the host, and the application's thread goes on. The caller
@@ -302,10 +312,12 @@ static int acquire_and_wait(struct duet_runtime *runtime, struct duet_handle *ha
 
 int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode)
 {
-    if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW))
+    if (mode != DUET_R && mode != DUET_W && mode != DUET_RW)
         return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
-    int error = duet__may_wait(runtime, "duet_acquire");
+                            "duet_acquire needs a mode of DUET_R, DUET_W or DUET_RW");
+    int error = duet__own_data(runtime, handle, "duet_acquire");
+    if (!error)
+        error = duet__may_wait(runtime, "duet_acquire");
     if (error)
         return error;
     return runtime->gate ? runtime->gate->acquire(runtime->gate_arg, handle, mode)
@@ -349,8 +361,9 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
 int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     const struct duet__gate *gate = duet__gate_of(runtime);
-    if (!handle)
-        return duet__refuse(runtime, DUET_EINVAL, "duet_release needs a handle");
+    int error = duet__own_data(runtime, handle, "duet_release");
+    if (error)
+        return error;
     return gate ? gate->release(runtime->gate_arg, handle) : duet__release_here(runtime, handle);
 }
 
@@ -426,7 +439,9 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     if (!handle)
         return DUET_OK;
-    int error = duet__may_wait(runtime, "duet_unregister");
+    int error = duet__own_data(runtime, handle, "duet_unregister");
+    if (!error)
+        error = duet__may_wait(runtime, "duet_unregister");
     if (error)
         return error;
     return runtime->gate ? runtime->gate->unregister(runtime->gate_arg, handle, true)

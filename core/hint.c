@@ -69,9 +69,9 @@ bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task)
 static int submit_hint(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
                        unsigned node, void (*over)(struct duet_view *view, struct duet_task *hint))
 {
-    if (!handle || node >= core->machine.node_count)
+    if (node >= core->machine.node_count)
         return duet__refuse(core, DUET_EINVAL,
-                            "a hint needs a handle and one of the %u memory nodes of machine %s",
+                            "a hint needs one of the %u memory nodes of machine %s",
                             core->machine.node_count, core->machine.name);
     if (duet__caller(core) != DUET_OUTSIDE || duet__failed(core))
         return DUET_OK;
@@ -181,9 +181,11 @@ static int give_hint(struct duet_runtime *core, struct duet_handle *handle, enum
                      unsigned node)
 {
     int error = duet__not_forked(core, "a hint");
+    if (!error)
+        error = duet__own_data(core, handle, "a hint");
     if (error)
         return error;
-    const struct duet__gate *gate = handle ? duet__gate_of(core) : NULL;
+    const struct duet__gate *gate = duet__gate_of(core);
     return gate ? gate->hint(core->gate_arg, handle, kind, node)
                 : duet__hint_here(core, handle, kind, node);
 }

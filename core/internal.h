@@ -322,6 +322,7 @@ struct duet_handle {
     uint64_t id, bytes, slab_bytes;
     _Atomic(void *) data; /* address in the host's memory, written once */
     size_t rows, cols, ld, element_bytes;
+    struct duet_runtime *core;  /* runtime in which it is registered */
     struct duet_task *acquired; /* handle lock: acquisition by the application, or its end */
     bool held;                  /* a task that commutes has it; handle lock, as the next two */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */

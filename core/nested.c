@@ -144,8 +144,8 @@ static bool may_keep_class(const struct duet_runtime *core, const struct worker 
 bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc, struct duet_expansion *parent)
 {
-    if (!desc || !desc->codelet || desc->access_count || desc->where || has_extra(desc) ||
-        (desc->args_bytes && !desc->args))
+    if (!desc || !desc->codelet || desc->codelet->core != core || desc->access_count ||
+        desc->where || has_extra(desc) || (desc->args_bytes && !desc->args))
         return false;
     struct task_class *klass;
     double work;

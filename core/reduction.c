@@ -77,7 +77,10 @@ static int try_both(struct duet_runtime *core, struct duet_handle *handle, struc
 int duet_set_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
                        const struct duet_codelet *init, const struct duet_codelet *combine)
 {
-    const struct duet__gate *gate = handle ? duet__gate_of(runtime) : NULL;
+    const struct duet__gate *gate = duet__gate_of(runtime);
+    int error = duet__own_data(runtime, handle, "duet_set_reduction");
+    if (error)
+        return error;
     return gate ? gate->reduction(runtime->gate_arg, handle, init, combine)
                 : duet__reduction_here(runtime, handle, init, combine);
 }
@@ -85,7 +88,7 @@ int duet_set_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
 int duet__reduction_here(struct duet_runtime *runtime, struct duet_handle *handle,
                          const struct duet_codelet *init, const struct duet_codelet *combine)
 {
-    if (!handle || !init || !combine || init->expand || (handle->of && handle->of->expansion) ||
+    if (!init || !combine || init->expand || (handle->of && handle->of->expansion) ||
         handle->reduction)
         return duet__refuse(
             runtime, DUET_EINVAL,

@@ -88,7 +88,8 @@ static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
 }
 
 /* Refuses an access with an invalid handle or mode. */
-static int check_access(const struct duet_task_desc *desc, unsigned i, struct duet_message *message)
+static int check_access(const struct duet_runtime *core, const struct duet_task_desc *desc,
+                        unsigned i, struct duet_message *message)
 {
     const struct duet_access *access = &desc->accesses[i];
     const enum duet_mode mode = access->mode;
@@ -97,6 +98,10 @@ static int check_access(const struct duet_task_desc *desc, unsigned i, struct du
     if (!access->handle || (!plain && !special))
         return duet_fail(message, DUET_EINVAL, "access %u (from 0) of a %s task has %s", i,
                          desc->codelet->name, access->handle ? "no valid mode" : "no handle");
+    if (access->handle->core != core && mode != DUET_SCRATCH) /* only its shape counts */
+        return duet_fail(message, DUET_EINVAL,
+                         "access %u (from 0) of a %s task is to data of another runtime", i,
+                         desc->codelet->name);
     if (mode == DUET_SCRATCH && access->handle->layout)
         return duet_fail(
             message, DUET_EINVAL,
@@ -152,7 +157,7 @@ RARE static int copy_special(struct duet_runtime *core, struct duet_task *task,
     int error = DUET_OK;
     task->modes = 0; /* the task has no scratch buffers yet */
     for (unsigned i = 0; i < desc->access_count && !error; i++) {
-        error = check_access(desc, i, message);
+        error = check_access(core, desc, i, message);
         copy_access(task, desc, i);
         if (desc->accesses[i].mode > DUET_RW)
             modes |= (uint8_t)(desc->accesses[i].mode & ~DUET_RW);
@@ -173,7 +178,8 @@ static inline int copy_accesses(struct duet_runtime *core, struct duet_task *tas
     const unsigned count = (unsigned)desc->access_count;
     for (unsigned i = 0; i < count; i++) {
         const struct duet_access *from = &desc->accesses[i];
-        if (!from->handle || from->mode < DUET_R || from->mode > DUET_RW)
+        if (!from->handle || from->handle->core != core || from->mode < DUET_R ||
+            from->mode > DUET_RW)
             return copy_special(core, task, desc, message);
         copy_access(task, desc, i);
     }
@@ -283,12 +289,16 @@ static HOT int restrict_task(struct duet_runtime *core, struct duet_task *task, 
     return DUET_OK;
 }
 
-static HOT int check_task(const struct duet_task_desc *desc, struct duet_message *message)
+static HOT int check_task(const struct duet_runtime *core, const struct duet_task_desc *desc,
+                          struct duet_message *message)
 {
     if (!desc || !desc->codelet) {
         duet_fail(message, DUET_EINVAL, "a task needs a codelet");
         return DUET_EINVAL;
     }
+    if (desc->codelet->core != core)
+        return duet_fail(message, DUET_EINVAL, "kernel %s of a task is of another runtime",
+                         desc->codelet->name);
     if (desc->args_bytes && !desc->args)
         return duet_fail(message, DUET_EINVAL,
                          "a %s task has %zu bytes of arguments at no address (args is NULL)",
@@ -403,7 +413,7 @@ RARE static int task_give_up(struct duet_runtime *core, int by, const struct due
 HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                        struct duet_task **out, struct duet_message *message)
 {
-    int error = check_task(desc, message);
+    int error = check_task(core, desc, message);
     if (error)
         return duet__not_made(desc, error);
     unsigned room = (unsigned)desc->access_count;

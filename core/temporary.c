@@ -227,8 +227,9 @@ struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet
 int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     const struct duet__gate *gate = duet__gate_of(runtime);
-    if (!handle)
-        return DUET_OK;
+    int error = handle ? duet__own_data(runtime, handle, "duet_unregister_submit") : DUET_OK;
+    if (!handle || error)
+        return error;
     return gate ? gate->unregister(runtime->gate_arg, handle, false)
                 : duet__unregister_submit_here(runtime, handle);
 }

@@ -291,9 +291,11 @@ static int check_call(struct duet_runtime *runtime, struct duet_handle *handle, 
                       const char *function)
 {
     int error = duet__not_forked(runtime, function);
+    if (!error)
+        error = duet__own_data(runtime, handle, function);
     if (error)
         return error;
-    if (!handle || duet__handle_is_part(handle))
+    if (duet__handle_is_part(handle))
         return duet__refuse(runtime, DUET_EINVAL, "%s needs a handle that is no part of another",
                             function);
     if (node >= duet_node_count(runtime))

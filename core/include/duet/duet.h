@@ -6,7 +6,8 @@
  *
  * Time is in seconds (double) since the runtime was opened; sizes are in bytes unless named rows or
  * columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message then
- * says what was wrong. A function does not block unless its comment says so.
+ * says what was wrong: DUET_EINVAL also for a handle, a codelet or a reference of another runtime.
+ * A function does not block unless its comment says so.
  *
  * Functions that wait are refused inside kernels, expansions and functions called at a task's end
  * (duet_kernel_fn, duet_expand_fn, duet_done_fn), real or simulated: duet_wait, duet_ref_wait,
