@@ -127,7 +127,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
 /* Returns the kernel of this name, or NULL. registry_lock is held. */
 static struct duet_codelet *codelet_find(const struct duet_runtime *core, const char *name)
 {
-    for (struct duet_codelet *c = core->codelets; c; c = c->next)
+    for (struct duet_codelet *c = core->codelets; c && name; c = c->next)
         if (!strcmp(c->name, name))
             return c;
     return NULL;

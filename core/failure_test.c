@@ -75,6 +75,7 @@ static void test_keep_going(void)
     g_assert_nonnull(strstr(duet_last_message(t.core), "task 1 (for_cpus) failed"));
     check_failures(&t, 1, 2);
     g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, d));
+    g_assert_false(duet_valid(t.core, NULL) || duet_address(NULL));
     g_assert_false(duet_valid(t.core, b) || duet_valid(t.core, c));
     task(&t, d, DUET_RW, NULL, 0); /* the error stays, and goes on being none of others' */
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);

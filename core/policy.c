@@ -36,10 +36,10 @@ const struct duet_policy *duet_policy_at(size_t index)
 
 const struct duet_policy *duet_policy_find(const char *name)
 {
-    for (size_t i = 0; duet_policy_at(i); i++)
+    for (size_t i = 0; name && duet_policy_at(i); i++)
         if (!strcmp(policies[i]->name, name))
             return policies[i];
-    for (size_t i = 0; i < sizeof measuring / sizeof measuring[0]; i++)
+    for (size_t i = 0; name && i < sizeof measuring / sizeof measuring[0]; i++)
         if (!strcmp(measuring[i]->name, name))
             return measuring[i];
     return NULL;
@@ -118,7 +118,7 @@ const struct duet_model *duet_model_at(size_t index)
 
 const struct duet_model *duet_model_find(const char *name)
 {
-    for (size_t i = 0; duet_model_at(i); i++)
+    for (size_t i = 0; name && duet_model_at(i); i++)
         if (!strcmp(models[i]->name, name))
             return models[i];
     return NULL;

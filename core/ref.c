@@ -361,7 +361,7 @@ unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, u
 
 bool duet_ref_ended(const struct duet_ref *ref)
 {
-    return atomic_load_explicit(&ref->ended, memory_order_acquire);
+    return !ref || atomic_load_explicit(&ref->ended, memory_order_acquire);
 }
 
 static bool is_ended(void *ref)

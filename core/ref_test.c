@@ -308,6 +308,7 @@ static void test_refusals(void)
                     ==, DUET_EINVAL);
     g_assert_null(ref);
     duet_ref_free(NULL);
+    g_assert_true(duet_ref_ended(NULL));
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
     testing_drain(&other);
     testing_fini(&other);

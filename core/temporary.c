@@ -140,7 +140,7 @@ int duet_register_temporary(struct duet_runtime *runtime, size_t rows, size_t co
 
 void *duet_address(const struct duet_handle *handle)
 {
-    return handle->data;
+    return handle ? handle->data : NULL;
 }
 
 /*

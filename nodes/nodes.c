@@ -338,7 +338,7 @@ int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned 
 
 unsigned duet_owner(const struct duet_handle *handle)
 {
-    void *note = *duet__handle_note((struct duet_handle *)(uintptr_t)handle);
+    void *note = handle ? *duet__handle_note((struct duet_handle *)(uintptr_t)handle) : NULL;
     if (!note || note == &owned_alone)
         return note ? 0 : DUET_NOBODY;
     return ((const struct duet__datum *)note)->owner;

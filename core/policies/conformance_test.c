@@ -235,6 +235,7 @@ static void test_check(void)
 {
     struct duet_policy good = *duet_policy_at(0), bad;
     g_assert_cmpint(duet_policy_check(NULL, NULL), ==, DUET_EINVAL);
+    g_assert_false(duet_policy_find(NULL) || duet_model_find(NULL));
     bad = good, bad.name = "", refuse(bad, "name");
     bad = good, bad.description = NULL, refuse(bad, "description");
     bad = good, bad.source = NULL, refuse(bad, "source");

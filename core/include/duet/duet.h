@@ -333,7 +333,7 @@ DUET_EXPORT DUET_MUST_CHECK int duet_register_codelet(struct duet_runtime *runti
                                                       const struct duet_codelet_desc *desc,
                                                       struct duet_codelet **out);
 
-/* Returns the kernel registered under this name, or NULL. */
+/* Returns the kernel registered under this name, or NULL, also for a NULL name. */
 DUET_EXPORT struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
 
 /*
@@ -465,7 +465,10 @@ DUET_EXPORT const void *duet_value(const void *args, size_t index, size_t bytes)
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref);
 
-/* True if the task has ended. Any thread. In simulations no time passes by asking. */
+/*
+ * True if the task has ended, and for NULL, which a refused submission leaves. Any thread. In
+ * simulations no time passes by asking.
+ */
 DUET_EXPORT bool duet_ref_ended(const struct duet_ref *ref);
 
 /*

@@ -90,7 +90,7 @@ DUET_EXPORT DUET_MUST_CHECK int duet_set_reduction(struct duet_runtime *runtime,
 /*
  * Returns the address of the handle's data in the host's memory: the registered one, or the place
  * of temporary data, to be used between duet_acquire and duet_release; NULL for temporary data
- * where nothing computes.
+ * where nothing computes, and for a NULL handle.
  */
 DUET_EXPORT void *duet_address(const struct duet_handle *handle);
 

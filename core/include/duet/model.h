@@ -43,7 +43,7 @@ struct duet_model {
     void (*fini)(void *state);
 };
 
-/* Returns the built-in model of a name, or NULL; and the index-th one, NULL beyond the last. */
+/* Return the built-in model of a name, or NULL; and the index-th one, NULL beyond the last. */
 DUET_EXPORT const struct duet_model *duet_model_find(const char *name);
 DUET_EXPORT const struct duet_model *duet_model_at(size_t index);
 

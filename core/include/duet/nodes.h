@@ -75,7 +75,7 @@ DUET_EXPORT unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t r
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
                                          unsigned node);
-/* Returns the owner of the data, or DUET_NOBODY. */
+/* Returns the owner of the data, or DUET_NOBODY, also for NULL. */
 DUET_EXPORT unsigned duet_owner(const struct duet_handle *handle);
 
 /*
