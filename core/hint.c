@@ -127,7 +127,8 @@ static bool is_block(const struct duet_handle *handle)
 
 void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node)
 {
-    for (unsigned i = 0; node != DUET_HOST && i < task->access_count; i++) {
+    const bool device = node != DUET_HOST && node < view->core->machine.node_count;
+    for (unsigned i = 0; device && i < task->access_count; i++) {
         uint8_t mode = task->accesses[i].mode;
         if ((mode == DUET_R || mode == DUET_RW) && !duet_view_valid(view, node, task, i) &&
             !is_block(task->accesses[i].handle))

@@ -513,24 +513,26 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list)
 
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker)
 {
-    return list_pop(view, list, worker, true);
+    return has_worker(view->core, worker) ? list_pop(view, list, worker, true) : NULL;
 }
 
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker)
 {
-    return list_pop(view, list, worker, false);
+    return has_worker(view->core, worker) ? list_pop(view, list, worker, false) : NULL;
 }
 
 struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now)
 {
-    return list_pop(view, duet_view_list(view, worker), worker, true);
+    if (!has_worker(view->core, worker))
+        return NULL;
+    return list_pop(view, &view->core->workers[worker].list, worker, true);
 }
 
 struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
                                          double now)
 {
-    struct duet_task *task = list_pop(view, duet_view_list(view, worker), worker, true);
-    return task ? task : list_pop(view, duet_view_shared(view), worker, true);
+    struct duet_task *task = duet_pop_own(self, view, worker, now);
+    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
 }
 
 /*
@@ -588,6 +590,8 @@ static void list_keep(struct duet_view *view, struct duet_list *list, struct due
 
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)
 {
+    if (!has_worker(view->core, thief))
+        return NULL;
     if (view->surely)
         list_lock(list, 0);
     else if (!list_try_lock(list, 0))
@@ -694,9 +698,9 @@ struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, 
                                 duet_score_fn *score, void *context)
 {
     const struct duet_runtime *core = view->core;
-    unsigned kind = core->workers[worker].kind;
-    if (!duet_list_length(list))
+    if (!duet_list_length(list) || !has_worker(core, worker))
         return NULL;
+    unsigned kind = core->workers[worker].kind;
     list_lock(list, 0);
     struct search search = {view, list->order, score, context, .most = -INFINITY};
     const struct duet_task *first = list_first(core, list, kind, true);
@@ -716,6 +720,8 @@ void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list 
                unsigned worker, duet_choice_fn *chosen, void *context)
 {
     const struct duet_runtime *core = view->core;
+    if (!has_worker(core, worker))
+        return;
     const unsigned kind = core->workers[worker].kind;
     struct duet_task *first = NULL, **end = &first;
     uint32_t count = 0;

@@ -345,6 +345,8 @@ const char *duet__class_barrier(const struct duet_runtime *core, size_t index, u
 
 struct duet_worker_stats duet_worker_stats(const struct duet_runtime *runtime, unsigned worker)
 {
+    if (!has_worker(runtime, worker))
+        return (struct duet_worker_stats){0};
     const struct worker *one = &runtime->workers[worker];
     return (struct duet_worker_stats){.tasks = one->tasks, .busy_s = one->busy_s};
 }

@@ -43,17 +43,17 @@ unsigned duet_view_archs(const struct duet_view *view)
 
 unsigned duet_view_arch(const struct duet_view *view, unsigned worker)
 {
-    return view->core->workers[worker].arch;
+    return has_worker(view->core, worker) ? view->core->workers[worker].arch : 0;
 }
 
 unsigned duet_view_node(const struct duet_view *view, unsigned worker)
 {
-    return view->core->workers[worker].node;
+    return has_worker(view->core, worker) ? view->core->workers[worker].node : DUET_HOST;
 }
 
 bool duet_view_is_device(const struct duet_view *view, unsigned worker)
 {
-    return view->core->workers[worker].node != DUET_HOST;
+    return duet_view_node(view, worker) != DUET_HOST;
 }
 
 inline unsigned duet_view_local(const struct duet_view *view, int by)
@@ -63,6 +63,8 @@ inline unsigned duet_view_local(const struct duet_view *view, int by)
 
 void *duet_view_worker_state(struct duet_view *view, unsigned worker)
 {
+    if (!has_worker(view->core, worker))
+        return NULL;
     return view->core->worker_states + worker * view->core->worker_state_bytes;
 }
 
@@ -91,13 +93,16 @@ unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
 bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task)
 {
     const struct worker *self = &view->core->workers[worker];
-    return (view->core->masks[task->mask].kinds >> self->kind & 1) &&
+    return has_worker(view->core, worker) &&
+           (view->core->masks[task->mask].kinds >> self->kind & 1) &&
            !atomic_load_explicit(&self->lost, memory_order_acquire);
 }
 
 double duet_view_seconds(const struct duet_view *view, unsigned worker,
                          const struct duet_task *task)
 {
+    if (!has_worker(view->core, worker))
+        return 0;
     return duet__expected_s(task, view->core->workers[worker].arch);
 }
 
@@ -105,9 +110,9 @@ double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
                                   const struct duet_task *task, bool alone)
 {
     const struct duet_runtime *core = view->core;
-    unsigned node = core->workers[worker].node;
+    unsigned node = duet_view_node(view, worker);
     double sharers = alone ? 1 : core->accelerators, seconds = 0;
-    for (unsigned i = 0; i < task->access_count; i++)
+    for (unsigned i = 0; has_worker(core, worker) && i < task->access_count; i++)
         if (task->accesses[i].mode & DUET_R)
             seconds += duet__transfer_seconds(core, task->accesses[i].handle, node, sharers);
     return seconds;
@@ -115,19 +120,23 @@ double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
 
 void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index)
 {
+    if (index >= task->access_count)
+        return NULL;
     return (char *)task->accesses[index].handle + duet__data_state_offset(view->core);
 }
 
 double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,
                                     uint64_t bytes)
 {
+    if (!has_node(view->core, from) || !has_node(view->core, to))
+        return 0;
     return duet__copy_seconds(&view->core->machine, from, to, bytes);
 }
 
 bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
                      size_t index)
 {
-    if (index >= task->access_count || !task->accesses[index].mode)
+    if (!has_node(view->core, node) || index >= task->access_count || !task->accesses[index].mode)
         return false;
     const struct duet_handle *handle = task->accesses[index].handle;
     return bit_test(handle->valid, node) || bit_test(handle->coming, node);
@@ -136,19 +145,23 @@ bool duet_view_valid(const struct duet_view *view, unsigned node, const struct d
 void *duet_task_place_state(struct duet_view *view, const struct duet_task *task, size_t index,
                             unsigned node)
 {
+    if (index >= task->access_count || !has_node(view->core, node))
+        return NULL;
     return (char *)task->accesses[index].handle + duet__place_state_offset(view->core, node);
 }
 
 uint64_t duet_view_capacity_bytes(const struct duet_view *view, unsigned node)
 {
+    if (!has_node(view->core, node))
+        return 0;
     return node == DUET_HOST ? UINT64_MAX : view->core->nodes[node].slab.capacity_bytes;
 }
 
 uint64_t duet_view_free_bytes(const struct duet_view *view, unsigned node)
 {
+    if (node == DUET_HOST || !has_node(view->core, node))
+        return duet_view_capacity_bytes(view, node);
     const struct slab *slab = &view->core->nodes[node].slab;
-    if (node == DUET_HOST)
-        return UINT64_MAX;
     return slab->capacity_bytes - atomic_load_explicit(&slab->used_bytes, memory_order_relaxed);
 }
 
@@ -164,11 +177,14 @@ uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
 
 bool duet_view_idle(const struct duet_view *view, unsigned worker)
 {
-    return atomic_load(&view->core->hungry[worker / 64]) >> (worker % 64) & 1;
+    return has_worker(view->core, worker) &&
+           atomic_load(&view->core->hungry[worker / 64]) >> (worker % 64) & 1;
 }
 
 double duet_view_load(const struct duet_view *view, unsigned worker)
 {
+    if (!has_worker(view->core, worker))
+        return 0;
     const struct worker *w = &view->core->workers[worker];
     int64_t ns = atomic_load_explicit(&w->list.expected_ns, memory_order_relaxed) +
                  atomic_load_explicit(&w->taken_ns, memory_order_relaxed);
@@ -187,7 +203,7 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
                     int change)
 {
     struct duet_runtime *core = view->core;
-    const unsigned node = core->workers[worker].node;
+    const unsigned node = duet_view_node(view, worker);
     if (node == DUET_HOST || policy_of(core)->state_size_a_place < DUET_LUF_BYTES ||
         (change > 0 && atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
                            core->nodes[node].slab.capacity_bytes))

@@ -65,6 +65,7 @@ class Asker(duet.Policy):
             assert [answers(worker) for worker in workers] == asked, asked
             assert all(isinstance(one[0], bool) for one in map(answers, workers))
             view.prefetch(task, view.node(workers[-1]))
+            view.prefetch(task, view.nodes())  # there is no such node: nothing happens
             assert answers(workers[-1]) == answers(workers[-1], alone=True)
             view.push_tail(view.shared(), task)
 

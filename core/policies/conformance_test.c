@@ -399,6 +399,58 @@ static void test_no_such_parameter(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
 }
 
+/* Questions about what does not exist have harmless answers, and no effect. */
+static void test_out_of_range(void)
+{
+    static const unsigned none[] = {7, 64, 1000, UINT32_MAX};
+    OWNED(testing_fini) struct testing t;
+    struct duet_policy policy = probe_policy;
+    policy.prologue = NULL;
+    policy.epilogue = NULL;
+    testing_init_policy(&t, &machines[4], &policy, 1);
+    struct duet_handle *h = testing_handle(&t, 8);
+    struct duet_task *task = testing_create(&t, t.any, h, DUET_RW, NULL, 0, 0);
+    struct duet_view view = testing_view(&t, 0);
+    struct duet_list *shared = duet_view_shared(&view);
+    duet_push_tail(&view, shared, task);
+    for (unsigned i = 0; i < G_N_ELEMENTS(none); i++) {
+        const unsigned n = none[i] == 7 ? duet_view_workers(&view) : none[i];
+        g_assert_cmpuint(duet_view_arch(&view, n) + duet_view_node(&view, n), ==, 0);
+        g_assert_false(duet_view_is_device(&view, n) || duet_view_can_run(&view, n, task));
+        g_assert_false(duet_view_idle(&view, n));
+        g_assert_null(duet_view_worker_state(&view, n));
+        g_assert_cmpfloat(duet_view_seconds(&view, n, task), ==, 0);
+        g_assert_cmpfloat(duet_view_transfer_seconds(&view, n, task, true), ==, 0);
+        g_assert_cmpfloat(duet_view_load(&view, n), ==, 0);
+        g_assert_cmpint(duet_view_sooner(&view, task, n, 1, 1), ==, -1);
+        g_assert_null(duet_pop_head(&view, shared, n));
+        g_assert_null(duet_pop_tail(&view, shared, n));
+        g_assert_null(duet_pop_own_or_shared(NULL, &view, n, 0));
+        g_assert_null(duet_pop_best(&view, shared, n, NULL, NULL));
+        g_assert_null(duet_steal_tail(&view, shared, n));
+        duet_move(&view, shared, duet_view_list(&view, 0), n, NULL, NULL);
+        duet_luf_count(&view, task, n, 1);
+        g_assert_cmpuint(duet_worker_stats(t.core, n).tasks, ==, 0);
+    }
+    for (unsigned i = 0; i < G_N_ELEMENTS(none); i++) {
+        const unsigned n = none[i] == 7 ? duet_view_nodes(&view) : none[i];
+        g_assert_cmpfloat(duet_view_copy_alone_seconds(&view, n, 0, 8), ==, 0);
+        g_assert_cmpfloat(duet_view_copy_alone_seconds(&view, 0, n, 8), ==, 0);
+        g_assert_cmpuint(duet_view_capacity_bytes(&view, n) + duet_view_free_bytes(&view, n), ==,
+                         0);
+        g_assert_cmpuint(duet_view_valid_bytes(&view, n, task), ==, 0);
+        g_assert_false(duet_view_valid(&view, n, task, 0));
+        g_assert_null(duet_task_place_state(&view, task, 0, n));
+        g_assert_null(duet_task_place_state(&view, task, n, 0));
+        g_assert_null(duet_task_data_state(&view, task, n));
+        duet_view_prefetch(&view, task, n);
+    }
+    g_assert_true(duet_pop_head(&view, shared, 0) == task);
+    duet_push_tail(&view, shared, task);
+    testing_drain(&t);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Planning, and what is kept with data                                                         */
 
@@ -549,4 +601,5 @@ static void test_victims(void)
 }
 
 TEST_MAIN(test_described, test_check, test_promises, test_plan, test_init_fails,
-          test_no_such_parameter, test_victims, test_slots, test_runs, test_deterministic)
+          test_no_such_parameter, test_out_of_range, test_victims, test_slots, test_runs,
+          test_deterministic)

@@ -9,7 +9,9 @@
  * policies/list.h; or a shared object that exports one named `duet_policy`, given as `--policy
  * ./mine.so`.
  *
- * Units are seconds and bytes. Workers are numbered from 0, CPU workers first.
+ * Units are seconds and bytes. Workers are numbered from 0, CPU workers first. For a worker, memory
+ * node or access that does not exist questions answer 0, false, NULL or -1, and other functions do
+ * nothing, unless their comments say otherwise.
  */
 #ifndef DUET_POLICY_H
 #define DUET_POLICY_H
@@ -200,7 +202,8 @@ struct duet_policy {
 /* Lists                                                                                        */
 
 /*
- * Return the list of a worker, which must exist, and the list that all workers share. Never NULL.
+ * Return the list of a worker, and the list that all workers share. Never NULL: the run fails with
+ * DUET_EINVAL if there is no such worker.
  */
 DUET_EXPORT struct duet_list *duet_view_list(struct duet_view *view, unsigned worker);
 DUET_EXPORT struct duet_list *duet_view_shared(struct duet_view *view);
@@ -315,7 +318,8 @@ DUET_EXPORT unsigned duet_view_local(const struct duet_view *view, int by);
 /* Returns this policy's state for one worker: state_size_a_worker bytes, zeroed at the start. */
 DUET_EXPORT void *duet_view_worker_state(struct duet_view *view, unsigned worker);
 /*
- * Returns the value of this policy's parameter number `index`, which must exist, within its bounds.
+ * Returns the value of this policy's parameter number `index`, within its bounds; the run fails
+ * with DUET_EINVAL if there is no such parameter.
  */
 DUET_EXPORT double duet_view_parameter(const struct duet_view *view, unsigned index);
 /*
@@ -387,13 +391,12 @@ DUET_EXPORT uint64_t duet_task_access_bytes(const struct duet_task *task, size_t
 DUET_EXPORT uint64_t duet_task_data(const struct duet_task *task, size_t index);
 /*
  * Returns this policy's state for the data of an access: state_size_a_data bytes, zeroed when it is
- * registered. Parts of data that is cut have their own. `index` must exist.
+ * registered. Parts of data that is cut have their own.
  */
 DUET_EXPORT void *duet_task_data_state(struct duet_view *view, const struct duet_task *task,
                                        size_t index);
 /*
- * Returns this policy's state for the data of an access on a memory node, which must exist:
- * state_size_a_place bytes.
+ * Returns this policy's state for the data of an access on a memory node: state_size_a_place bytes.
  */
 DUET_EXPORT void *duet_task_place_state(struct duet_view *view, const struct duet_task *task,
                                         size_t index, unsigned node);

@@ -240,7 +240,7 @@ struct duet_worker_stats {
     double busy_s;  /* time in their kernels */
 };
 
-/* Returns the counters of a worker, which must exist. Any time. */
+/* Returns the counters of a worker; zeros if there is no such worker. Any time. */
 DUET_EXPORT struct duet_worker_stats duet_worker_stats(const struct duet_runtime *runtime,
                                                        unsigned worker);
 
