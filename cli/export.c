@@ -132,6 +132,8 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error = find_format(job, &format, &message);
 
+    if (job->values.out && strcmp(job->values.out, "-") == 0)
+        job->values.out = NULL;
     if (!error)
         error = duet__job_read_workload(job, argc, argv, &message);
     if (!error)

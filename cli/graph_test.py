@@ -201,7 +201,9 @@ for event in old["traceEvents"]:
     event.get("args", {}).pop("accesses", None)  # arrows have none
 (FOLDER / "old.json").write_text(json.dumps(old))
 
-assert duet("export", "layered", "--n", 40, "-p", "idgraf", "--format", "stg").split()[0] == "40"
+stg = "export", "layered", "--n", 40, "-p", "idgraf", "--format", "stg"
+assert duet(*stg).split()[0] == "40" and duet(*stg, "--out", "-") == duet(*stg)
+assert not os.path.exists("-")
 restricted = json.loads(duet("export", "layered", "--n", 40, "-p", "idgraf", "--param",
                              "cpu_only=100"))
 assert {task["where"] for task in restricted["tasks"]} == {"cpu"}, restricted

@@ -189,6 +189,8 @@ static int work(struct duet__job *job, int argc, char **argv)
     int error = 0, status;
 
     duet__request_init(&tune.request);
+    if (values->env && strcmp(values->env, "-") == 0)
+        job->values.env = NULL;
     if (!(tune.budget_s >= 0.1))
         error = duet_fail(message, DUET_EINVAL, "--budget takes 0.1s or more, such as 30s");
     if (!error)
