@@ -198,7 +198,7 @@ def main():
     two = commands.add_parser("compare")
     two.add_argument("corpus", nargs="+", type=pathlib.Path, help="FILE.jsonl.gz")
     two.add_argument("--out", type=pathlib.Path, help="every case of every model, JSON lines")
-    two.add_argument("--simulations", type=int, default=15, help="of a case, 15 at most")
+    two.add_argument("--simulations", type=int, default=15, help="of a case, 99 at most")
     two.set_defaults(run=compare)
     three = commands.add_parser("states")
     three.add_argument("corpus", nargs="+", type=pathlib.Path, help="FILE.jsonl.gz")

@@ -45,8 +45,8 @@ struct duet__executed_run {
     size_t first, count;
     uint64_t registered_bytes; /* sum over all distinct handles */
     double state; /* state of the machine then, see duet__states_remove; 0: not known */
-    double total; /* sum of its kernels' times by that of their usual times, in units of the median
-                     of equal runs; 0: not known */
+    double total; /* time of its kernels by their usual time, in units of the median of equal runs;
+                     0: not known */
 };
 
 /* Executions of one kernel on one architecture in one workload, with the same work: a point. */

@@ -273,9 +273,10 @@ struct share {
 #define OTHER_NEIGHBOURS 0.12
 
 /*
- * Finds by how much the expected time is off in problems as others than the measured ones would be:
- * from how far the sums of the measured ones are, each at its own mean state of caches and
- * neighbours, and the usual uncertainty, which counts as one problem.
+ * Finds the standard deviation of the logarithm of measured by expected time in other problems than
+ * the measured ones. Each of n measured problems counts with the sum of its executions, and
+ * DUET__USUAL_UNCERTAINTY counts as one more; another problem differs from their mean by 1 + 1/n
+ * times that variance.
  */
 static void fill_uncertainty(const struct fitted *fitted, struct duet__point *out)
 {
@@ -310,6 +311,7 @@ static void fill_uncertainty(const struct fitted *fitted, struct duet__point *ou
     out->uncertainty = sqrt(squares / MAX(shares->len, 1) * (1 + 1.0 / MAX(shares->len, 1)));
     if (fitted->neighbours && alone != busy) /* other neighbours are not known */
         out->uncertainty = hypot(out->uncertainty, OTHER_NEIGHBOURS);
+    out->uncertainty = fmin(out->uncertainty, NOISE_MOST);
 }
 
 /* Adds up the time of a point's executions and of its outliers, which are in no other figure. */

@@ -90,7 +90,7 @@ static void test_distribution(void)
         made_free(&made[i]);
 }
 
-/* Too few runs say nothing of it. */
+/* Too few runs have no distribution of states. */
 static void test_no_distribution(void)
 {
     struct made made[RUNS];

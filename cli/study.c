@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "base/atomic_file.h"
+#include "base/stats.h"
 #include "study/answer.h"
 #include "study/ranks.h"
 #include "runtime/open.h"
@@ -333,7 +334,10 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
                                                          g_strdup_printf("%s:%s", models.directory,
                                                                          models.host)),
                             .seed = values->config.seed,
-                            .reps = simulated && values->reps ? values->reps : 1,
+                            .reps = !simulated                             ? 1
+                                    : values->reps                         ? values->reps
+                                    : duet__given(tables->job, "interval") ? DUET_PREDICTIVE_USUAL
+                                                                           : 1,
                             .part = 1,
                             .parts = 1,
                             .shards = 1,

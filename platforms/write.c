@@ -222,7 +222,8 @@ static void pool_points(struct duet__point *into, const struct duet__point *more
                          ? (old.memory_s * count + more->memory_s * new_count) / (count + new_count)
                          : old.memory_s + more->memory_s;
     into->busy_ratio = weighted_mean(old.busy_ratio, count, more->busy_ratio, new_count);
-    into->uncertainty = weighted_mean(old.uncertainty, count, more->uncertainty, new_count);
+    /* one run tells nothing of other problems */
+    into->uncertainty = old.uncertainty > 0 ? old.uncertainty : more->uncertainty;
     into->noise =
         fmin(pool(relative_sample(&old, expected(into)), relative_sample(more, expected(into)))
                  .deviation,

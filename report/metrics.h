@@ -55,7 +55,7 @@ enum {
     DUET__MIXED,
     DUET__LINKS,
     DUET__BEST,  /* the largest of the bounds */
-    DUET__BASIS, /* shares of what is simulated, by enum duet__basis */
+    DUET__BASIS, /* shares of the kernels' expected time, by enum duet__basis */
     DUET__WALL_TIME = DUET__BASIS + DUET__BASES,
     DUET__RESIDUAL, /* the largest residual; in the table only */
     DUET__METRICS,

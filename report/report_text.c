@@ -8,6 +8,7 @@
 #include <glib.h>
 
 #include "report/metrics.h"
+#include "base/stats.h"
 #include "base/table.h"
 #include "runs/interval.h"
 
@@ -212,7 +213,7 @@ static void put_interval(FILE *stream, const struct duet__report *report)
     if (!interval)
         return;
     if (duet__metrics[DUET__BASIS].known(report)) {
-        fputs("\nkernel times:", stream);
+        fprintf(stream, "\nkernel times of %s:", report->series[0].policy);
         for (size_t i = 0; i < DUET__BASES; i++) {
             const struct duet__metric *metric = &duet__metrics[DUET__BASIS + i];
             const double share = duet__metric_median(metric, report, &report->series[0], 0);
@@ -227,6 +228,8 @@ static void put_interval(FILE *stream, const struct duet__report *report)
         g_autofree char *advice = NULL, *text = NULL;
         struct duet__widest widest;
 
+        if (report->series[i].count < DUET_PREDICTIVE_LEAST)
+            continue;
         duet__interval_widest(report->request, &report->series[i], &widest);
         advice = duet__interval_advice(report->request, &widest);
         text = g_strdup_printf("interval of %s: %s", report->series[i].policy, advice);

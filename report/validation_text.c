@@ -85,18 +85,28 @@ static void add_row(struct duet__table *table, const struct duet__case *the, dou
                       the->speed > 0 ? the->speed * 100 : NAN);
 }
 
+/* True if intervals of later runs stand beside predictions. */
+static bool has_intervals(const struct duet__validation *validation)
+{
+    for (size_t i = 0; i < validation->case_count; i++)
+        if (validation->cases[i].high_s > 0)
+            return true;
+    return false;
+}
+
 /* The two lines of headings. */
 static void add_heads(struct duet__table *table, const struct duet__validation *validation,
                       const char *unit)
 {
     const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
-    const char *later = validation->intervals ? "90% of" : "95% of";
+    const bool any = has_intervals(validation);
+    const char *later = any ? "90% of" : "95% of";
     const char *const heads[2][COLUMNS] = {
         {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "held",
          "priorities", "CPUs", "GPUs", validation->labels[0], later, validation->labels[1],
          "95% of", word, "noise", "speed"},
-        {"", "", "", "", "", "", "", "arch", "", "", "", "", unit,
-         validation->intervals ? "later" : "median", unit, "median", "%", "+-%", "%"},
+        {"", "", "", "", "", "", "", "arch", "", "", "", "", unit, any ? "later" : "median", unit,
+         "median", "%", "+-%", "%"},
     };
 
     for (int line = 0; line < 2; line++)

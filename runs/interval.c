@@ -8,8 +8,7 @@
 #include "base/stats.h"
 #include "platforms/model/draws.h"
 
-/* Part of the variance that two of so many runs' figures have in common; with many figures, less
-   than `LEAST` is chance. */
+/* Returns the part of the variance that two figures of the same runs have in common. */
 static double common_part(const double *x, const double *y, size_t count)
 {
     const struct duet__summary first = duet__summarise(x, count),
@@ -21,7 +20,7 @@ static double common_part(const double *x, const double *y, size_t count)
     for (size_t i = 0; i < count; i++)
         sum += (x[i] - first.mean) * (y[i] - second.mean);
     sum /= (double)(count - 1) * first.deviation * second.deviation;
-    return sum * sum;
+    return fmin(sum * sum, 1);
 }
 
 void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s)
@@ -32,15 +31,16 @@ void duet__interval_find(const struct duet__series *series, double *low_s, doubl
     for (size_t i = 0; i < series->count; i++)
         x[i] = series->runs[i].stats.makespan_s;
     duet__sort(x, series->count);
-    if (series->count)
+    if (series->count >= DUET_PREDICTIVE_LEAST)
         duet__predictive(x, series->count, low_s, high_s);
     g_free(x);
 }
 
-/* A drawn figure, by the name of each draw, and its values in all runs. */
+/* A drawn figure, known by the two names of its draw. */
 struct figure {
-    const char *name, *of; /* NULL: the state of the machine */
+    const char *name, *of; /* `of` NULL: the state of the machine */
     const struct duet__use *use;
+    const char *title; /* where it is no kernel */
 };
 
 static double drawn(const struct duet__request *request, const struct figure *figure, uint64_t seed)
@@ -57,11 +57,12 @@ static double drawn(const struct duet__request *request, const struct figure *fi
 void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
                            struct duet__widest *out)
 {
-    static const double least = 0.2;
-    struct figure figures[DUET__USES + 3] = {{"the machine's state", NULL, NULL},
-                                             {"", "costs", NULL},
-                                             {"", "links", NULL}};
+    struct figure figures[DUET__USES + 3] = {{.title = "the machine's state"},
+                                             {"", "costs", NULL, "the runtime's costs"},
+                                             {"", "links", NULL, "the links' bandwidths"}};
     const size_t count = series->count;
+    /* runs of opposite draws are one for this: 2.8 deviations of chance with half as many */
+    const double least = 16.0 / (double)count;
     const struct figure *widest = NULL;
     double low_s, high_s, *x, *y;
 
@@ -73,7 +74,7 @@ void duet__interval_widest(const struct duet__request *request, const struct due
     for (size_t i = 0; i < DUET__USES; i++) {
         const struct duet__use *use = &series->runs[0].uses[i];
 
-        figures[3 + i] = (struct figure){use->kernel, use->arch, use};
+        figures[3 + i] = (struct figure){use->kernel, use->arch, use, NULL};
     }
     for (size_t i = 0; i < count; i++)
         y[i] = log(series->runs[i].stats.makespan_s);
@@ -99,17 +100,15 @@ void duet__interval_widest(const struct duet__request *request, const struct due
         return;
     out->use = widest->use;
     (void)g_snprintf(out->name, sizeof out->name, "%s%s%s",
-                     widest->use  ? widest->use->kernel
-                     : widest->of ? widest->of
-                                  : widest->name,
-                     widest->use ? " on " : "", widest->use ? widest->use->arch : "");
+                     widest->use ? widest->use->kernel : widest->title, widest->use ? " on " : "",
+                     widest->use ? widest->use->arch : "");
 }
 
 /* Returns why a kernel's time is not certain, and what would make it so. */
 static char *advice_for(const struct duet__request *request, const struct duet__use *use)
 {
     static const char *const words[DUET__BASES] =
-        {"measured in few other problems: calibrate more sizes of matrices",
+        {"measured, but in few other problems: calibrate more sizes of matrices",
          "interpolated between measured sizes", "extrapolated beyond measured sizes",
          "estimated, not measured", "guessed"};
 
@@ -124,13 +123,13 @@ char *duet__interval_advice(const struct duet__request *request, const struct du
     g_autofree char *why = NULL;
 
     if (!*widest->name)
-        return g_strdup_printf("+-%.2g %%, by no figure more than by others", 100 * widest->half);
+        return g_strdup_printf("+-%.2g %%; no figure stands out", 100 * widest->half);
     if (widest->use)
         why = advice_for(request, widest->use);
-    else if (!strcmp(widest->name, "costs"))
-        why = g_strdup("of the runtime's operations");
-    else if (!strcmp(widest->name, "links"))
-        why = g_strdup("bandwidths of copies");
+    else if (!strcmp(widest->name, "the runtime's costs"))
+        why = g_strdup("20 % are assumed");
+    else if (!strcmp(widest->name, "the links' bandwidths"))
+        why = g_strdup("5 % are assumed");
     else
         why = g_strdup("it changes from run to run: use a quieter machine, or medians of more runs "
                        "(--interval median:K)");

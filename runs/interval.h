@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes the interval of a prediction wide, and what would narrow it. */
+/* The interval of a prediction, what makes it wide, and what would narrow it. */
 #ifndef DUET_RUNS_INTERVAL_H
 #define DUET_RUNS_INTERVAL_H
 
@@ -8,10 +8,9 @@
 
 /*
  * Sets the interval in which a later run, or the median of several (config.interval), is expected
- * in 90 of 100 cases, from the runs of a series made for that (duet__predictive); NaN without any.
- * Noise of single executions is as in one run, also in the interval of a median: what is averaged
- * there was more than medians of later runs are, in which noise of one run has to do with that of
- * the next (docs/models.md).
+ * in 90 of 100 cases, from the runs of a series made for that (duet__predictive). NaN of fewer than
+ * DUET_PREDICTIVE_LEAST runs. Noise of single executions is that of one run also in the interval of
+ * a median: averaged over runs, it made intervals too narrow (docs/models.md).
  */
 void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s);
 
@@ -26,14 +25,14 @@ struct duet__widest {
 };
 
 /*
- * Finds it from the runs of a series, which were made for an interval: from how the makespan goes
- * with each of the drawn figures, which are drawn again here. DUET_PREDICTIVE_LEAST runs are
- * needed; of fewer *out is zeroed.
+ * Finds the figure that makes the interval of a series widest, from how the makespan goes with each
+ * drawn figure; the draws are repeated here. Of fewer than DUET_PREDICTIVE_LEAST runs *out is
+ * zeroed.
  */
 void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
                            struct duet__widest *out);
 
-/* Returns a sentence on that, with what narrows the interval; free with g_free. */
+/* Returns a sentence on how wide an interval is and what narrows it; free with g_free. */
 char *duet__interval_advice(const struct duet__request *request, const struct duet__widest *widest);
 
 #endif

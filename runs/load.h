@@ -26,7 +26,8 @@ struct duet__disturbance {
     /* others took more than a tenth of a core, or a hundredth of many cores; and for longer than
        some ticks, in which the system counts */
     bool disturbed;
-    bool by_processes; /* what other processes of this machine took is as much by itself */
+    bool by_processes; /* other processes of this machine alone used more than that limit, without
+                          what the hypervisor took */
 };
 
 /* Returns the load up to now. */

@@ -164,15 +164,14 @@ static enum duet__basis basis_of(const struct duet__request *request,
     const char *guess = request->guesses ? g_hash_table_lookup(request->guesses, name) : NULL;
     struct duet__point point;
 
-    if (curve && !duet__curve_point(curve, stats->work, true, &point))
+    if (curve && !duet__curve_point(curve, stats->work, request->config.extrapolate, &point))
         return point.basis;
     run->guess = run->guess ? run->guess : guess;
-    /* a file of tasks with their own times has measured them */
-    return guess || !request->problem.graph ? DUET__GUESSED : DUET__MEASURED;
+    return DUET__GUESSED;
 }
 
-/* Adds the seconds of a class to those of its kernel: as long as there is room, that of the kernel
-   with the least. */
+/* Adds a class's seconds to those of its kernel. Of more than DUET__USES kernels, one with more
+   seconds replaces the one with the least. */
 static void add_use(struct duet__run *run, const struct duet__use *class)
 {
     struct duet__use *use = run->uses;

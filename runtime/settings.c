@@ -160,7 +160,7 @@ static const struct duet__option settings[] = {
     {SIMULATE | FACTOR | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
     {SIMULATE | FACTOR | ENVIRONMENT, "interval", 0, TEXT, AT(interval), 0, 0,
-     "Draw the machine anew for each run: 90 % of later runs, or medians, lie between",
+     "Draw what is uncertain of the machine; the interval of 90 % of later runs, or medians",
      "run|median:K"},
     {ALL | FACTOR | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
      "Allow kernel sizes beyond the measured ones", NULL},

@@ -20,13 +20,14 @@ struct sim_options {
     const struct duet__calibration
         *calibration; /* kernel times; borrowed until the engine is gone */
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
-    struct duet__draws draws; /* with noise, kernel times are those of a drawn machine */
-    bool jitter;              /* draw latencies of threads (costs.wake_s, event_s); always done with
-                                 noise */
-    bool extrapolate;         /* allow sizes beyond the measured ones */
-    uint64_t seed;            /* seed of the noise */
-    unsigned effects;         /* bits of enum duet__effect: the simulated effects */
-    unsigned nodes;           /* machines of this kind on one clock; 0: one */
+    struct duet__draws
+        draws;        /* draws of kernel times, used with noise; costs and links are drawn before */
+    bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); always done with
+                         noise */
+    bool extrapolate; /* allow sizes beyond the measured ones */
+    uint64_t seed;    /* seed of the noise */
+    unsigned effects; /* bits of enum duet__effect: the simulated effects */
+    unsigned nodes;   /* machines of this kind on one clock; 0: one */
     const struct duet__network *network; /* network between them, copied; NULL: one node */
     bool simgrid; /* SimGrid carries copies and messages; else duet's own engine, unless the
                      network's is a file */

@@ -68,7 +68,7 @@ double duet__study_chance(const struct duet__results *results, size_t index, siz
 
         for (size_t k = 0; k < count && shortest; k++)
             shortest =
-                k == rank || span_of(results, &all[k], results->seeds[i]) > results->spans[i];
+                k == rank || span_of(results, &all[k], results->seeds[i]) >= results->spans[i];
         best += shortest;
     }
     return own->count < DUET_PREDICTIVE_LEAST ? NAN : (double)best / (double)own->count;

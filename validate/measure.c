@@ -63,10 +63,8 @@ static int predict(struct duet__experiment *experiment, struct duet__trial *tria
     return error;
 }
 
-/*
- * Predicts the interval of the measured median, by simulations of machines whose uncertain figures
- * are drawn: of rounds that each meet another state of the machine.
- */
+/* Predicts the interval of the measured median, from simulations of drawn machines: each round
+ * counts as one run of the median. */
 static int predict_interval(struct duet__experiment *experiment, struct duet__trial *trial,
                             struct duet__progress *progress, struct duet_message *message)
 {

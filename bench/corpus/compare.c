@@ -125,8 +125,8 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
 /* ------------------------------------------------------------------------------------------- */
 /* Makespans                                                                                    */
 
-/* Returns the median of a case's simulations, NaN if it cannot be simulated; for an interval sets
- * low_s and high_s, unless it is NULL. */
+/* Returns the median of a case's simulations, NaN if it cannot be simulated. Unless `interval` is
+ * NULL, sets *low_s and *high_s. */
 static double simulate(struct work *work, const struct corpus_case *of,
                        const struct candidate *candidate, const struct duet__platform *platform,
                        const char *interval, double *low_s, double *high_s)
@@ -221,8 +221,7 @@ static void put_intervals(struct work *work, const struct fold *fold,
                           const struct duet__platform *platform)
 {
     const struct corpus_case *of = &fold->own[first]->of;
-    g_autofree double *values = g_new0(double, fold->count + 1);
-    double low = NAN, high = NAN;
+    double *values = g_new0(double, fold->count + 1), low = NAN, high = NAN;
     size_t runs = 0, rounds = 0;
     unsigned round = 0;
 
@@ -234,6 +233,7 @@ static void put_intervals(struct work *work, const struct fold *fold,
         values[runs++] = fold->own[i]->recording.makespan_s;
     }
     DUET__ARRAY_WRITE(&work->json, "measured", DUET__NUMBER, values, runs);
+    g_free(values);
     for (size_t of_one = 0; of_one < 2; of_one++) {
         char median[32];
 

@@ -34,6 +34,7 @@ static bool good_details(const struct duet__point *p)
 {
     return not_negative(p->median_s) && not_negative(p->base_s) && not_negative(p->memory_s) &&
            not_negative(p->noise) && p->noise <= 10 && not_negative(p->uncertainty) &&
+           p->uncertainty <= 10 &&
            (p->busy_ratio == 0 || (p->busy_ratio >= 0.1 && p->busy_ratio <= 1000));
 }
 
@@ -60,7 +61,7 @@ static int check_curve(const struct duet__curve *curve, struct duet_message *mes
             return duet_fail(
                 message, DUET_EINVAL,
                 "kernel %s on %s, point %zu: times must be finite and not negative, the busy ratio "
-                "from 0.1 to 1000, noise at most 10",
+                "from 0.1 to 1000, noise and uncertainty at most 10",
                 kernel, arch, i);
     }
     return DUET_OK;

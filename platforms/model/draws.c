@@ -24,7 +24,8 @@ int duet__draws_parse(const char *what, const char *text, unsigned *runs,
         *runs = text != NULL;
         return DUET_OK;
     }
-    if (strncmp(text, median, sizeof median - 1) == 0)
+    if (strncmp(text, median, sizeof median - 1) == 0 && text[sizeof median - 1] >= '0' &&
+        text[sizeof median - 1] <= '9')
         count = strtol(text + sizeof median - 1, &end, 10);
     if (!end || *end || count < 1 || count > DUET__DRAWS_RUNS)
         return duet_fail(message, DUET_EINVAL,
@@ -35,7 +36,7 @@ int duet__draws_parse(const char *what, const char *text, unsigned *runs,
     return DUET_OK;
 }
 
-/* Returns the random numbers of a quantity, those of a pair of seeds. */
+/* Returns the state of the random stream of a quantity, which both seeds of a pair share. */
 static uint64_t stream_of(const struct duet__draws *draws, const char *name, const char *of)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, of both names and their ends */

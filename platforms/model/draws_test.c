@@ -12,10 +12,11 @@ static void test_parse(void)
     static const struct {
         const char *text;
         unsigned runs; /* 0 of a text: an error */
-    } cases[] = {{NULL, 0},        {"run", 1},        {"median:1", 1},      {"median:7", 7},
-                 {"median:0", 0},  {"median:-1", 0},  {"median:", 0},       {"median", 0},
-                 {"median:7x", 0}, {"median:1e3", 0}, {"median:100001", 0}, {"runs", 0},
-                 {"", 0}};
+    } cases[] = {{NULL, 0},         {"run", 1},           {"median:1", 1},
+                 {"median:7", 7},   {"median:0", 0},      {"median:-1", 0},
+                 {"median:", 0},    {"median", 0},        {"median:7x", 0},
+                 {"median:1e3", 0}, {"median:100001", 0}, {"median: 5", 0},
+                 {"median:+5", 0},  {"runs", 0},          {"", 0}};
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_message message = {""};
