@@ -268,8 +268,8 @@ struct share {
     double measured_s, predicted_s;
 };
 
-/* Uncertainty of kernels that were measured alone only, or beside busy neighbours only: what runs
- * on another number of workers than measured are off by (docs/models.md). */
+/* Uncertainty that is added where a kernel was measured alone only, or beside busy neighbours only:
+ * the error of runs on other numbers of workers (docs/models.md). */
 #define OTHER_NEIGHBOURS 0.12
 
 /*

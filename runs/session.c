@@ -212,10 +212,8 @@ static void find_bases(const struct duet__session *session, struct duet__run *ru
             double tasks = 0;
 
             for (unsigned w = 0; w < machine->worker_count; w++)
-                if (machine->workers[w].arch == a) {
+                if (machine->workers[w].arch == a)
                     tasks += (double)stats.ran[w];
-                    use.host |= machine->workers[w].node == DUET_HOST;
-                }
             if (!(tasks > 0))
                 continue;
             use.basis = basis_of(request, &stats, machine->archs[a].name, run);

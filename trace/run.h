@@ -28,7 +28,6 @@ struct duet__use {
     double work;    /* of an execution of that size */
     double seconds; /* expected of all its executions together */
     double most_s;  /* part of `seconds` of that size */
-    bool host;
 };
 
 enum { DUET__USES = 8 };

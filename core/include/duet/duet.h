@@ -168,9 +168,12 @@ struct duet_config {
     /* what carries copies and messages of simulations: "fluid", duet's own engine, or "simgrid";
        NULL: "fluid" */
     const char *network_engine;
-    /* what is uncertain of the simulated machine is drawn once, by the seed: costs of the runtime's
-       operations and, with `noise`, its state, links and times of kernels. "run": as one later run
-       may meet it; "median:5": as the median of five may (docs/models.md). NULL: nothing */
+    /*
+     * Interval for which the machine of a simulation is drawn, by the seed (docs/models.md): "run",
+     * as one later run may meet it, or "median:5", as the median of five may. Costs of the
+     * runtime's operations are drawn and, with `noise`, its state, links, and times of kernels.
+     * NULL: none
+     */
     const char *interval;
 };
 
@@ -190,11 +193,10 @@ static inline void duet_config_init(struct duet_config *config)
  * DUET_PIN ("none" or a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY,
  * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_NETWORK_ENGINE, DUET_WINDOW,
  * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_INTERVAL,
- * DUET_JITTER,
- * DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT,
- * DUET_CONTEXT, DUET_TRACE, DUET_FIGURES, DUET_CALIBRATE, DUET_REPORT. The strings belong to the
- * environment. Error: DUET_EINVAL, with a message that names the variable; `config` may then be
- * partly changed.
+ * DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION,
+ * DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_FIGURES, DUET_CALIBRATE, DUET_REPORT. The strings
+ * belong to the environment. Error: DUET_EINVAL, with a message that names the variable; `config`
+ * may then be partly changed.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                                         struct duet_message *message);
