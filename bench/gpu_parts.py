@@ -142,8 +142,8 @@ def validate(session):
     cpus = 1 if options.quick else f"1,{workers(session)}"
     words = ["validate", "cholesky", "gemm", *edges, "--precision", "d", "--cpus", cpus, "--gpus",
              1, "--policy", ",".join(options.policies), "--platform", options.output /
-             "machine.json", "--rounds", 3, "--reps", 6, "--json", "--quiet", *session.pin,
-             "--budget", f"{min(3600, 0.6 * seconds):.0f}s"]
+             "machine.json", "--rounds", 3, "--reps", 6, "--json", "--quiet", "--keep-disturbed",
+             *session.pin, "--budget", f"{min(3600, 0.6 * seconds):.0f}s"]
 
     def measure():
         found = json.loads(session.execute([*options.duet, *words], some=True)[0])

@@ -310,7 +310,7 @@ def test_real():
 
 
 CALIBRATE = ("cholesky --n 256 --tile 64 --calibrate --calibrate-time 0.2s --reps 2 --rounds 1"
-             " --sim-reps 2").split()
+             " --keep-disturbed --sim-reps 2").split()
 
 
 def has_kernels():

@@ -407,7 +407,8 @@ def test_merged(browser, folder):
 def test_validation(browser, folder):
     duet(folder, "validate", "cholesky", "lu", "--emulate", "idgraf", "--scale", "0.02", "--n",
          "3840", "--tile", "960", "--cpus", "2", "--gpus", "2", "--policy", "ws,heft",
-         "--platform", "idgraf", "--reps", "2", "--rounds", "2", "--quiet", "--html", "b.html")
+         "--platform", "idgraf", "--reps", "2", "--rounds", "2", "--quiet", "--keep-disturbed",
+         "--html", "b.html")
     browser.open(folder + "/b.html")
     browser.save("validation")
     rows = "table.cases tbody tr:not([hidden])"
