@@ -29,10 +29,7 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->wake_count = 0;
 }
 
-/*
- * Returns the policy. Its state is visible, too: a worker may ask while the core makes its choice.
- */
-/* Return whether a number that a policy or the application gives is that of a worker, of a node. */
+/* Return true if a number that a policy or the application gives is that of a worker, of a node. */
 static inline bool has_worker(const struct duet_runtime *core, unsigned worker)
 {
     return worker < core->machine.worker_count;
@@ -43,6 +40,9 @@ static inline bool has_node(const struct duet_runtime *core, unsigned node)
     return node < core->machine.node_count;
 }
 
+/*
+ * Returns the policy. Its state is visible, too: a worker may ask while the core makes its choice.
+ */
 static inline const struct duet_policy *policy_of(const struct duet_runtime *core)
 {
     return atomic_load_explicit(&core->policy, memory_order_acquire);

@@ -398,7 +398,7 @@ static void refuses(struct testing *t, int error, const char *why)
     g_assert_nonnull(strstr(duet_last_message(t->core), why));
 }
 
-/* What belongs to one runtime is refused by each call of another, and is not changed. */
+/* Each call of a runtime refuses data and codelets of another one, and does not change them. */
 static void test_another_runtime(void)
 {
     static const char why[] = "of another";

@@ -160,13 +160,15 @@ static enum duet__basis basis_of(const struct duet__request *request,
 {
     const struct duet__curve *curve =
         duet__calibration_find(&request->platform->calibration, stats->kernel, arch);
-    g_autofree char *name = g_strdup_printf("%s on %s", stats->kernel, arch);
-    const char *guess = request->guesses ? g_hash_table_lookup(request->guesses, name) : NULL;
     struct duet__point point;
 
     if (curve && !duet__curve_point(curve, stats->work, request->config.extrapolate, &point))
         return point.basis;
-    run->guess = run->guess ? run->guess : guess;
+    if (request->guesses && !run->guess) {
+        g_autofree char *name = g_strdup_printf("%s on %s", stats->kernel, arch);
+
+        run->guess = g_hash_table_lookup(request->guesses, name);
+    }
     return DUET__GUESSED;
 }
 

@@ -24,7 +24,7 @@
     ", or give its tasks times: in the file of a task graph, as cost= in DOT, in a program by "    \
     "the codelet's cost function"
 
-/* What a time rests on, the surest first. */
+/* Sources of a kernel's time, the surest first. */
 enum duet__basis {
     DUET__MEASURED,
     DUET__INTERPOLATED, /* between two measured sizes */

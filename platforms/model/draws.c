@@ -7,6 +7,8 @@
 
 #include <duet/random.h>
 
+#include "platforms/model/effects.h"
+
 /* Standard deviations of the logarithms of bandwidths and costs: assumed, nobody has measured
    them. */
 #define LINK_UNCERTAINTY 0.05
@@ -51,9 +53,8 @@ static uint64_t stream_of(const struct duet__draws *draws, const char *name, con
 double duet__draw_normal(const struct duet__draws *draws, const char *name, const char *of)
 {
     uint64_t state = stream_of(draws, name, of);
-    /* Box and Muller, Annals of Mathematical Statistics 29(2), 1958 */
-    double radius = sqrt(-2 * log(1 - duet_random_unit(&state)));
-    double z = radius * cos(2 * acos(-1) * duet_random_unit(&state));
+    double u = duet_random_unit(&state), v = duet_random_unit(&state);
+    double z = duet__normal(u, v);
 
     return draws->seed % 2 ? -z : z;
 }

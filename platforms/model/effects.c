@@ -55,13 +55,17 @@ void duet__demand(const struct duet__point *point, const struct duet__operand *o
         out->memory_s = point->memory_s * out->bytes / bytes;
 }
 
-double duet__factor(const struct duet__point *point, double u, double v)
+double duet__normal(double u, double v)
 {
     const double pi = 3.14159265358979323846;
+    return sqrt(-2 * log1p(-u)) * cos(2 * pi * v);
+}
+
+double duet__factor(const struct duet__point *point, double u, double v)
+{
     double ratio = point->noise;
     if (!(ratio > 0) && point->mean_s > 0)
         ratio = point->deviation_s / point->mean_s;
     double variance = log1p(ratio * ratio), sigma = sqrt(variance);
-    double normal = sqrt(-2 * log1p(-u)) * cos(2 * pi * v);
-    return ratio > 0 ? exp(sigma * normal - variance / 2) : 1;
+    return ratio > 0 ? exp(sigma * duet__normal(u, v) - variance / 2) : 1;
 }

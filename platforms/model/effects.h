@@ -94,6 +94,10 @@ struct duet__demand {
 void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const double *missing, size_t count, unsigned effects, struct duet__demand *out);
 
+/* Returns a number from the standard normal distribution, by two uniform ones in [0, 1) (Box,
+ * Muller, Annals of Mathematical Statistics 29(2), 1958). */
+double duet__normal(double u, double v);
+
 /*
  * Draws from the distribution of a point: the factor by which an execution takes longer than
  * expected. Log-normal with mean 1 and the relative deviation `noise`, or else deviation_s /
