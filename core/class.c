@@ -177,11 +177,10 @@ double duet__class_seconds(const struct task_class *klass, unsigned arch)
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
-/* Updates the shortest time of the class on the kinds of workers that may run it. */
-void duet__class_best(struct task_class *klass)
+/* Returns the shortest time of the class on workers of these kinds; 0: not known. */
+static double shortest_s(const struct task_class *klass, uint64_t kinds)
 {
     const struct duet_runtime *core = klass->codelet->core;
-    uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
     double best_s = 0;
     for (unsigned a = 0; a < core->machine.arch_count; a++) {
         double seconds = duet__class_seconds(klass, a);
@@ -189,7 +188,14 @@ void duet__class_best(struct task_class *klass)
         if (usable && seconds > 0 && (best_s == 0 || seconds < best_s))
             best_s = seconds;
     }
-    atomic_store_explicit(&klass->best_s, best_s, memory_order_relaxed);
+    return best_s;
+}
+
+/* Updates the shortest time of the class on the kinds of workers that may run its tasks. */
+void duet__class_best(struct task_class *klass)
+{
+    uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);
+    atomic_store_explicit(&klass->best_s, shortest_s(klass, kinds), memory_order_relaxed);
 }
 
 /*
@@ -389,7 +395,6 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
         choose_kinds(core, &like, slab_bytes, timed & codelet->archs);
         if (codelet->expand)
             like.able = like.kinds = host_kinds(core) & (codelet->waits ? like.able : UINT64_MAX);
-        atomic_init(&like.possible, like.kinds);
         error = class_settle(&like, &described, &klass);
         if (error)
             return error;
@@ -444,7 +449,10 @@ RARE double duet__shortest_s(const struct duet_task_desc *task)
         duet__sort_accesses(accesses, count);
         if (!duet__class_find(codelet, task->args_bytes ? task->args : NULL, accesses, count,
                               &klass, &work, &message))
-            seconds = atomic_load_explicit(&klass->best_s, memory_order_relaxed);
+            seconds =
+                shortest_s(klass, task->where ? klass->able &
+                                                    duet__kinds_of_archs(codelet->core, task->where)
+                                              : klass->kinds);
     }
     if (accesses != few)
         free(accesses);

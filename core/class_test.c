@@ -339,6 +339,28 @@ static void test_where(void)
     g_assert_nonnull(strstr(duet_last_message(t.core), "for_cpus with this restriction"));
 }
 
+/* Bounds count no architecture on which none of a class' tasks may run. */
+static void test_possible(void)
+{
+    OWNED(testing_fini) struct testing t;
+    testing_init(&t, &both, "eager", 1);
+    struct duet_codelet *codelet = costly(&t);
+    struct duet_class_stats stats;
+    static const struct {
+        const char *name;
+        bool counted[3]; /* core, card0, card1 */
+    } tasks[] = {{"card1", {false, false, true}},
+                 {"core", {true, false, true}},
+                 {NULL, {true, true, true}}};
+    for (unsigned i = 0; i < G_N_ELEMENTS(tasks); i++) {
+        g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, duet_where(t.core, tasks[i].name)), ==,
+                        DUET_OK);
+        g_assert_cmpint(duet_class_stats(t.core, 0, &stats), ==, DUET_OK);
+        for (unsigned a = 0; a < 3; a++)
+            g_assert_cmpint(stats.expected_s[a] > 0, ==, tasks[i].counted[a]);
+    }
+}
+
 /* No more sets of workers than there is room for; each gets its number once. */
 static void test_masks(void)
 {
@@ -507,5 +529,6 @@ static void test_stop_listed(void)
 }
 
 TEST_MAIN(test_identity, test_many, test_work, test_expected, test_costs, test_sizes,
-          test_many_costs, test_telling, test_classify, test_where, test_masks, test_refusals,
-          test_another_runtime, test_codelets, test_window, test_stop, test_stop_listed)
+          test_many_costs, test_telling, test_classify, test_where, test_possible, test_masks,
+          test_refusals, test_another_runtime, test_codelets, test_window, test_stop,
+          test_stop_listed)

@@ -238,7 +238,7 @@ struct task_class {
     uint64_t footprint, bytes;
     uint64_t able;              /* kinds of workers that can run it */
     uint64_t kinds;             /* kinds for tasks without `where`: fewer with SetArch */
-    _Atomic(uint64_t) possible; /* `kinds`, and those that some task has named */
+    _Atomic(uint64_t) possible; /* kinds that may run at least one of its tasks */
     uint64_t too_big;           /* kinds that were excluded for their memory alone */
     _Atomic(uint64_t) barred;   /* kinds of workers on which tasks of the class may not run: a
                                    reduction's `init` cannot run there */

@@ -244,10 +244,7 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
     return false;
 }
 
-/*
- * Adds kinds of workers to those for which the bounds on the makespan count: a task that names
- * workers may run on them even if SetArch excludes them for its kernel.
- */
+/* Adds kinds of workers that may run a task to those for which the bounds on the makespan count. */
 static void count_kinds(struct task_class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
@@ -271,10 +268,9 @@ RARE static int restrict_anew(struct duet_runtime *core, struct duet_task *task,
         return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
                          MASKS_MAX);
+    count_kinds(task->klass, kinds);
     if (!where)
         atomic_store_explicit(&task->klass->mask, (uint16_t)(task->mask + 1), memory_order_release);
-    else
-        count_kinds(task->klass, kinds);
     return DUET_OK;
 }
 
