@@ -253,8 +253,17 @@ static void test_digits(void)
     char digits[DUET__DIGITS_MAX];
 
     (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if installed */
-    for (unsigned i = 0; i < 1000; i++) {
+    for (unsigned i = 0; i < 3000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
+        if (i % 3) { /* a decimal of few digits, of which printf writes the same ones */
+            char printed[DUET__DIGITS_MAX];
+            const double unit = pow(10, g_rand_int_range(random, 0, 16));
+
+            value = rint(g_rand_double(random) * pow(10, g_rand_int_range(random, 0, 16))) / unit;
+            (void)g_ascii_formatd(printed, sizeof(printed), "%.15g", value);
+            if (g_ascii_strtod(printed, NULL) == value)
+                g_assert_cmpstr(duet__digits(value, digits), ==, printed);
+        }
         g_autofree char *text = g_strdup_printf("[%s]", duet__digits(value, digits));
         double back = 0;
 

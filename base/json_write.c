@@ -9,10 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Writes a whole number below 10^15, or one from 0.0001 to 1000 with at most 12 digits behind the
+ * point: most numbers of files are such, and printf is slow. Returns false of any other. At most 15
+ * digits are read back as the same number, and are those of "%.15g".
+ */
+static bool put_decimal(double value, char *buffer)
+{
+    const double scale = value < 1e3 ? 1e12 : 1;
+    uint64_t rest, unit = 100000000000000;
+    char *end = buffer;
+
+    if (signbit(value) || value >= 1e15 || (value > 0 && value < 1e-4) ||
+        rint(value * scale) / scale != value)
+        return false;
+    rest = (uint64_t)rint(value * scale);
+    for (int place = value < 1e3 ? 2 : 14; rest || place >= 0; place--, rest %= unit, unit /= 10) {
+        if (place == -1)
+            *end++ = '.';
+        if (rest >= unit || place <= 0 || end > buffer)
+            *end++ = (char)('0' + rest / unit);
+    }
+    *end = '\0';
+    return true;
+}
+
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
 {
     char *point;
 
+    if (put_decimal(value, buffer))
+        return buffer;
     for (int digits = 15; digits <= 17; digits++) { /* 17 are always enough */
         (void)snprintf(buffer, DUET__DIGITS_MAX, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)
@@ -44,24 +71,35 @@ static size_t character_length(const char *text)
     return length;
 }
 
+/* Returns the number of bytes at the beginning of a text that JSON has as they are. */
+static size_t plain_length(const char *text)
+{
+    size_t length = 0;
+
+    while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
+           text[length] != '\\' && text[length] != '<')
+        length++;
+    return length;
+}
+
 /* Writes a text. A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
 static void put_text(FILE *stream, const char *text)
 {
-    size_t length;
-
     putc('"', stream);
-    for (; *text; text += length ? length : 1) {
-        const char c = *text;
-
-        length = character_length(text);
-        if (c == '"' || c == '\\')
-            fprintf(stream, "\\%c", c);
-        else if (length == 1 && ((unsigned char)c < 0x20 || c == '<' || c == 0x7f))
-            fprintf(stream, "\\u%04x", (unsigned)c);
-        else if (length)
-            fwrite(text, 1, length, stream);
-        else
+    for (size_t length; *text; text += length) {
+        length = plain_length(text);
+        if (!length)
+            length = character_length(text);
+        if (length == 0) {
             putc('?', stream);
+            length = 1;
+        } else if (length == 1 && (*text == '"' || *text == '\\')) {
+            fprintf(stream, "\\%c", *text);
+        } else if (length == 1 && !plain_length(text)) {
+            fprintf(stream, "\\u%04x", (unsigned)*text);
+        } else {
+            fwrite(text, 1, length, stream);
+        }
     }
     putc('"', stream);
 }
@@ -182,7 +220,8 @@ void duet__json_put_integer(struct duet__json_writer *writer, const char *key, u
 {
     char digits[DUET__DIGITS_MAX];
 
-    (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    if (!put_decimal((double)value, digits)) /* below 10^15 it has the value itself */
+        (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
     put_value(writer, key, digits, false);
 }
 
