@@ -102,7 +102,7 @@ class Wrong(Queue):
     """Raises in one of its methods."""
 
     def __init__(self, slot):
-        self.slot = slot
+        self.slot, self.pops = slot, 0
         if slot == "order":
             self.order = slot
 
@@ -118,6 +118,7 @@ class Wrong(Queue):
         super().push(view, tasks, by, now)
 
     def pop(self, view, worker, now):
+        self.pops += 1
         return {"pop": lambda: 1 / 0, "number": lambda: worker}.get(
             self.slot, lambda: view.pop_head(view.shared(), worker))()
 
@@ -305,6 +306,11 @@ class Policies(Test):
         with duet.Runtime(simulate="idgraf", policy=Queue()) as runtime:
             runtime.submit_graph(graphs[0].save(self.folder / "g.json"))
             self.refused([(lambda: runtime.submit_graph("nowhere.json"), "nowhere")])
+        wrong = Wrong("pop")
+        with self.assertRaisesRegex(duet.Error, "division by zero"):
+            with duet.Runtime(simulate="idgraf", policy=wrong) as runtime:
+                runtime.submit_graph(self.folder / "g.json")
+        self.assertLess(wrong.pops, 1000)  # 4,000,000 where each of them cancelled the run
 
     def test_failed(self):
         table = duet.simulate("cholesky", **SMALL, cpus=4, gpus=[1, 2], policy=Wrong("six"))

@@ -249,9 +249,9 @@ class Installed:
                     raise TypeError(f"{name} returned {result!r}, which is no task")
                 return 0 if name == "init" else result
             except BaseException as error:  # Ctrl-C among them; ctypes would only print it
-                self.error = self.error or error
-                if self.runtime:
+                if self.runtime and not self.error:  # once: it wakes the workers, who call again
                     library.cancel(self.runtime)
+                self.error = self.error or error
                 return -2 if name == "init" else None  # DUET_EINVAL
         return kind(called) if method else kind()
 
