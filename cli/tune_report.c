@@ -11,7 +11,7 @@
 
 enum { SHOWN = 5 };
 
-static const char *const levels[DUET__RUN] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
+static const char *const levels[DUET__RUN] = {"n/8", "n/4", "n/2", "n", "drawn", "default"};
 
 /* Returns the value that a setting has of a factor, by its name; NULL: none. */
 static const char *value_of(const struct duet__tune *tune, const struct duet__tuned *tuned,
@@ -91,9 +91,9 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
                                : !strcmp(factor->name, "policy") ? "ws"
                                                                  : "-");
     }
-    duet__table_print(table, "%.*f%s\t%.2f\t%.*f\t%.1f", duet__decimals(s, 5), s,
-                      is_beyond(tune, tuned) ? "*" : "", 100 * tuned->half_s / s,
-                      duet__decimals(rate, 5), rate,
+    duet__table_print(table, "%.*f%s\t%.*f\t%.*f\t%.*f\t%.1f", duet__decimals(s, 5), s,
+                      is_beyond(tune, tuned) ? "*" : "", duet__decimals(s, 5), tuned->low_s,
+                      duet__decimals(s, 5), tuned->high_s, duet__decimals(rate, 5), rate,
                       tuned->best_s > 0 ? 100 * tuned->best_s / s : NAN);
     if (tune->run_reps)
         duet__table_print(table, "%.*f\t%+.1f", duet__decimals(tuned->measured_s, 5),
@@ -107,13 +107,13 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
 
     for (guint i = 0; i < tune->varied->len; i++)
         g_string_append_c(sides, duet__factor_is_number(tune->varied->pdata[i]) ? 'r' : 'l');
-    g_string_append(sides, tune->run_reps ? "rrrrrr" : "rrrr");
+    g_string_append(sides, tune->run_reps ? "rrrrrrr" : "rrrrr");
     duet__table_init(&table, sides->str);
     table.page = DUET__WIDE_PAGE;
     duet__table_say(&table, "");
     for (guint i = 0; i < tune->varied->len; i++)
         duet__table_say(&table, ((const struct duet__factor *)tune->varied->pdata[i])->name);
-    duet__table_print(&table, "predicted s\t+- %%\tGFlop/s\tbound %%");
+    duet__table_print(&table, "predicted s\tlow s\thigh s\tGFlop/s\tbound %%");
     if (tune->run_reps)
         duet__table_print(&table, "measured s\terror %%");
     for (guint i = 0; i < shown(tune); i++)
@@ -161,14 +161,18 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
         fprintf(stream, "%s %.1f %% %s time than the default\n",
                 runs ? "measured:" : "predicted:", 100 * fabs(1 - own / other),
                 own > other ? "more" : "less");
+    if (usual->high_s >= 0)
+        fprintf(stream, "low to high: interval of later runs (%" PRIu64 " drawn machines)\n",
+                usual->reps);
     if (tune->lead >= 0 && isnan(tune->lead_half))
-        fprintf(stream,
-                "by simulation the first is %.2f %% before the second: no spread is known\n",
+        fprintf(stream, "on each drawn machine the first is %.2f %% before the second\n",
                 100 * tune->lead);
     else if (tune->lead >= 0)
-        fprintf(stream, "by simulation the first is %.2f +-%.2f %% before the second: %s\n",
-                100 * tune->lead, 100 * tune->lead_half,
-                tune->lead > tune->lead_half ? "beyond the noise" : "within the noise");
+        fprintf(stream,
+                "on %" PRIu64 " of %" PRIu64 " drawn machines the first is the best, by %.2f "
+                "+-%.2f %% before the second: %s\n",
+                tune->wins, tune->draws, 100 * tune->lead, 100 * tune->lead_half,
+                tune->lead > tune->lead_half ? "settled" : "not settled");
     if (runs)
         fprintf(stream, "measured: medians of %zu runs; error: of the prediction\n",
                 tune->run_reps);
@@ -240,9 +244,9 @@ static void put_tuned(struct duet__json_writer *json, const char *key,
                                                 duet__study_value(product, tuned->cell, f)));
     }
     duet__json_print(json,
-                     "}\n   predicted_s: %g, half_width_s: %g, reps: %" PRIu64
+                     "}\n   predicted_s: %g, low_s: %g, high_s: %g, reps: %" PRIu64
                      ", gflops: %g, bound_s: %g",
-                     tuned->predicted_s, tuned->half_s, tuned->reps,
+                     tuned->predicted_s, tuned->low_s, tuned->high_s, tuned->reps,
                      tuned->flops > 0 ? tuned->flops / tuned->predicted_s / 1e9 : NAN,
                      tuned->best_s > 0 ? tuned->best_s : NAN);
     duet__json_put_digits(json, "extrapolated",
@@ -265,8 +269,10 @@ static void print_json(FILE *stream, const struct duet__tune *tune, const char *
     for (int i = 0; i < DUET__RUN; i++)
         if (tune->made[i])
             duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);
-    duet__json_print(&json, "}\n lead: %g, lead_half_width: %g, run_reps: %zu\n best: [",
-                     tune->lead, tune->lead_half, tune->run_reps);
+    duet__json_print(&json,
+                     "}\n lead: %g, lead_half_width: %g, draws: %" PRIu64 ", wins: %" PRIu64
+                     ", run_reps: %zu\n best: [",
+                     tune->lead, tune->lead_half, tune->draws, tune->wins, tune->run_reps);
     for (guint i = 0; i < shown(tune); i++)
         put_tuned(&json, NULL, tune, &g_array_index(tune->found, struct duet__tuned, i));
     duet__json_print(&json, "]\n ");

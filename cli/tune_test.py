@@ -40,10 +40,10 @@ def ask(path, query):
 first = tune(*SPACE, "--out", "t.db", "--budget", "3600s")
 duet("study", *SPACE, "--out", "s.db")
 [(best, command)] = ask("s.db", "SELECT min(makespan_s), command FROM runs")
-tuned = ask("t.db", "SELECT min(makespan_s) FROM runs WHERE noise IS NULL")
+tuned = ask("t.db", "SELECT min(makespan_s) FROM runs WHERE interval IS NULL")
 assert "--out t.db --budget 3600s" in ask("t.db", "SELECT command FROM studies")[0][0]
 assert tuned == [(best,)] and first["settings"] == 18, (tuned, best, first)
-assert first["simulations"]["n"] == 18 and first["simulations"]["noise"] >= 3 * 3, first
+assert first["simulations"]["n"] == 18 and first["simulations"]["drawn"] >= 3 * 4, first
 again = tune(*SPACE, "--out", "t.db", "--budget", "3600s")
 assert again["simulations"] == {} and again["chosen"] == first["chosen"], again
 for _ in range(2):
@@ -53,9 +53,12 @@ for _ in range(2):
 # The choice is the first of those with most replications, whose mean is that of these.
 chosen = first["chosen"]
 means = ask("t.db", "SELECT avg(makespan_s), count(*), tile, policy, gpu_window FROM runs "
-            "WHERE noise = 1 AND gpu_window NOT NULL GROUP BY tile, policy, gpu_window "
+            "WHERE interval = 'run' AND gpu_window NOT NULL GROUP BY tile, policy, gpu_window "
             "ORDER BY count(*) DESC, 1")
-assert abs(means[0][0] / chosen["predicted_s"] - 1) < 1e-9 and means[0][1] == chosen["reps"] == 12
+assert abs(means[0][0] / chosen["predicted_s"] - 1) < 1e-9 and means[0][1] == chosen["reps"]
+assert first["draws"] == chosen["reps"] >= 8 and first["wins"] > 0, first
+assert chosen["reps"] == 32 or first["lead"] > first["lead_half_width"], first
+assert chosen["low_s"] < chosen["predicted_s"] < chosen["high_s"], chosen
 assert [str(value) for value in means[0][2:]] == [chosen["settings"][name] for name in
                                                   ("tile", "policy", "gpu_window")], means
 assert first["default"]["settings"] == {"tile": "960"} and not first["here"], first
@@ -84,7 +87,7 @@ places = tune("cholesky", "--platform", "idgraf", "--n", "9600", "--param", "pot
 assert places["chosen"]["settings"]["param_potrf"] == "any", places
 assert places["chosen"]["settings"]["tile"] == "960", places
 
-# Without time for noise it is the choice without it, with all that is known of that: each of the
+# Without time for drawn machines it is the choice without them, with all that is known of that: each of the
 # 20 tasks of a simulation takes a hundredth of a second on any machine.
 testing.compile_policy("slow.so", popped="usleep(task ? 10000 : 0);")
 cut = tune("cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "960", "--gpus", "1,2",
@@ -175,7 +178,7 @@ testing.refuse_all("tune", (
         ("cholesky lu --platform idgraf", "one workload at a time"),
         ("cholesky --platform idgraf --n 960,1920", "--n has several values"),
         ("cholesky --platform idgraf --policy none", "unknown policy 'none'"),
-        ("cholesky --platform idgraf --noise", "--noise: "),
+        ("cholesky --platform idgraf --noise", "--noise, --interval: "),
         ("cholesky --platform idgraf --budget 0", "--budget takes 0.1s or more"),
         ("cholesky --platform idgraf --verify 0", "--verify takes"),
         ("cholesky --platform idgraf --verify 2 --no-verify", "exclude each other"),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search of `duet tune`: simulations of ever larger problems, with noise at last, and runs. */
+/* The search of `duet tune`: simulations of ever larger problems, on drawn machines at last, and
+ * runs. */
 #include "study/tune.h"
 
 #include <inttypes.h>
@@ -13,14 +14,14 @@ enum {
     PART = 8,             /* of each tile, one setting in so many goes on to the next size, */
     LEAST = 2,            /* and this many at least */
     TOPS = 2,             /* number of best settings whose neighbours are tried */
-    NOISY_MOST = 8,       /* settings that are simulated with noise at first */
-    NOISY_REPS = 3,       /* first simulations of each with noise; each next level doubles them */
-    NOISY_REPS_MOST = 12, /* most simulations of a setting with noise */
+    DRAWN_MOST = 8,       /* settings that are simulated on drawn machines at first */
+    DRAWN_REPS = 4,       /* first such machines; each next level doubles them */
+    DRAWN_REPS_MOST = 32, /* most machines that are drawn */
     RUN_REPS = 3,
     TASKS_PER_S = 50000, /* speed of a simulation, about */
 };
 
-static const double TIE = 0.03; /* settings that close to the best are compared with noise */
+static const double TIE = 0.03; /* settings that close to the best are compared on drawn machines */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Products                                                                                     */
@@ -76,9 +77,9 @@ static int add_product(struct duet__tune *tune, const struct duet__product *spac
     if (!error && beyond && fidelity < DUET__RUN && duet__factor_place(product, "extrapolate") < 0)
         error = duet__study_add(product, duet__option_find("extrapolate", DUET__IN_TUNE), "",
                                 &tune->message);
-    if (!error && (fidelity == DUET__NOISE || fidelity == DUET__USUAL))
-        error =
-            duet__study_add(product, duet__option_find("noise", DUET__IN_TUNE), "", &tune->message);
+    if (!error && (fidelity == DUET__DRAWN || fidelity == DUET__USUAL))
+        error = duet__study_add(product, duet__option_find("interval", DUET__IN_TUNE), "run",
+                                &tune->message);
     return error;
 }
 
@@ -153,8 +154,8 @@ static int make_runs(struct duet__tune *tune, enum duet__fidelity fidelity, cons
 
 /*
  * Simulates settings at one fidelity until a part of the budget has passed: half of it for sizes
- * before the last; the rest is for the last one, for neighbours, and for noise. Something is always
- * simulated.
+ * before the last; the rest is for the last one, for neighbours, and for drawn machines. Something
+ * is always simulated.
  */
 static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const GArray *settings)
 {
@@ -220,8 +221,7 @@ static uint64_t take_runs(struct duet__tune *tune, struct duet__tuned *tuned, ui
                           uint64_t reps)
 {
     const struct duet__figures *figures;
-    double seconds[NOISY_REPS_MOST];
-    struct duet__summary summary;
+    double seconds[DRAWN_REPS_MOST];
     uint64_t count = 0;
 
     for (; count < reps && (figures = duet__plan_result(tune->plan, cell, count)); count++)
@@ -229,13 +229,16 @@ static uint64_t take_runs(struct duet__tune *tune, struct duet__tuned *tuned, ui
     if (!count)
         return 0;
     figures = duet__plan_result(tune->plan, cell, 0);
-    summary = duet__summarise(seconds, count);
     tuned->cell = cell;
     tuned->flops = figures->gflops * 1e9 * figures->makespan_s;
     tuned->best_s = figures->best_s;
     tune->estimated |= figures->estimated;
-    tuned->predicted_s = summary.mean;
-    tuned->half_s = duet__spreads(&summary) ? (summary.mean_high - summary.mean_low) / 2 : NAN;
+    tuned->predicted_s = duet__summarise(seconds, count).mean;
+    tuned->low_s = tuned->high_s = NAN;
+    if (count > 1) {
+        duet__sort(seconds, count);
+        duet__predictive(seconds, count, &tuned->low_s, &tuned->high_s);
+    }
     return count;
 }
 
@@ -439,55 +442,76 @@ static int search(struct duet__tune *tune)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Noise                                                                                        */
+/* Drawn machines                                                                               */
 
-/* Judges the settings near the best by successive halving over replications with equal seeds. */
-static int judge_by_noise(struct duet__tune *tune)
+/* Finds how far the best is before the second on the machines that were drawn for both, and on how
+   many it is the best of all settings that were simulated as often. */
+static void find_lead(struct duet__tune *tune)
+{
+    const struct duet__tuned *best = duet__tune_at(tune, 0);
+    double differences[DRAWN_REPS_MOST];
+    struct duet__summary summary;
+
+    tune->lead = tune->lead_half = NAN;
+    tune->draws = tune->wins = 0;
+    if (tune->found->len < 2 || best->reps < 3 || duet__tune_at(tune, 1)->reps != best->reps)
+        return;
+    for (; tune->draws < best->reps; tune->draws++) {
+        const double own_s = duet__plan_result(tune->plan, best->cell, tune->draws)->makespan_s;
+        double next_s = INFINITY;
+
+        for (guint i = 1; i < tune->found->len; i++) {
+            const struct duet__tuned *other = duet__tune_at(tune, i);
+            double other_s;
+
+            if (other->reps != best->reps)
+                break;
+            other_s = duet__plan_result(tune->plan, other->cell, tune->draws)->makespan_s;
+            next_s = fmin(next_s, other_s);
+            if (i == 1)
+                differences[tune->draws] = (other_s - own_s) / best->predicted_s;
+        }
+        tune->wins += own_s <= next_s;
+    }
+    summary = duet__summarise(differences, best->reps);
+    tune->lead = summary.mean;
+    if (duet__spreads(&summary))
+        tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
+}
+
+/* Judges the settings near the best by successive halving over drawn machines, the same for all,
+   until the lead of the first is settled. */
+static int judge_on_draws(struct duet__tune *tune)
 {
     struct duet__tuned *found = (struct duet__tuned *)(void *)tune->found->data;
-    const guint least = (guint)MIN(MAX(tune->verified, 2), NOISY_MOST);
+    const guint least = (guint)MIN(MAX(tune->verified, 2), DRAWN_MOST);
     const bool cut = tune->cut;
     guint count = 1;
     int error = 0;
 
     tune->cut = false;
-    while (count < MIN(tune->found->len, NOISY_MOST) &&
+    find_lead(tune);
+    while (count < MIN(tune->found->len, DRAWN_MOST) &&
            (count < least || found[count].predicted_s < found->predicted_s * (1 + TIE)))
         count++;
-    for (uint64_t reps = NOISY_REPS; reps <= NOISY_REPS_MOST && !error && !tune->cut; reps *= 2) {
-        uint32_t cells[NOISY_MOST];
+    for (uint64_t reps = DRAWN_REPS; reps <= DRAWN_REPS_MOST && !error && !tune->cut; reps *= 2) {
+        uint32_t cells[DRAWN_MOST];
 
         for (guint i = 0; i < count; i++)
-            cells[i] = cell_of(tune, DUET__NOISE, found[i].setting);
-        error = make_runs(tune, DUET__NOISE, cells, count, reps, tune->start_s + tune->budget_s);
-        /* no setting is judged by noise unless there was time for all */
+            cells[i] = cell_of(tune, DUET__DRAWN, found[i].setting);
+        error = make_runs(tune, DUET__DRAWN, cells, count, reps, tune->start_s + tune->budget_s);
+        /* no setting is judged by draws unless there was time for all */
         for (guint i = 0; i < count && !error && !tune->cut; i++)
             found[i].reps = take_runs(tune, &found[i], cells[i], reps);
         g_array_sort(tune->found, compare_tuned);
         count = MAX(MIN(least, count), (count + 1) / 2);
+        if (!error)
+            find_lead(tune);
+        if (reps > DRAWN_REPS && !(tune->lead <= tune->lead_half)) /* NAN: nothing is spread */
+            break;
     }
     tune->cut = cut;
     return error;
-}
-
-/* Finds how far the best is before the second, seed by seed. */
-static void find_lead(struct duet__tune *tune)
-{
-    const struct duet__tuned *best = duet__tune_at(tune, 0), *second = best + 1;
-    double differences[NOISY_REPS_MOST];
-    struct duet__summary summary;
-
-    tune->lead = tune->lead_half = NAN;
-    if (tune->found->len < 2 || best->reps < 3 || second->reps != best->reps)
-        return;
-    for (uint64_t r = 0; r < best->reps; r++)
-        differences[r] = (duet__plan_result(tune->plan, second->cell, r)->makespan_s -
-                          duet__plan_result(tune->plan, best->cell, r)->makespan_s) /
-                         best->predicted_s;
-    summary = duet__summarise(differences, best->reps);
-    tune->lead = summary.mean;
-    if (best->half_s >= 0 || second->half_s >= 0)
-        tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
 }
 
 /* Simulates the usual setting, which one gets who chooses nothing, regardless of the budget: as
@@ -495,11 +519,14 @@ static void find_lead(struct duet__tune *tune)
 static int simulate_usual(struct duet__tune *tune)
 {
     const uint32_t cell = cell_of(tune, DUET__USUAL, 0);
-    const uint64_t reps = MAX(NOISY_REPS, duet__tune_at(tune, 0)->reps);
+    const uint64_t reps = MAX(DRAWN_REPS, duet__tune_at(tune, 0)->reps);
     int error = make_runs(tune, DUET__USUAL, &cell, 1, reps, 0);
 
-    tune->usual =
-        (struct duet__tuned){.cell = cell, .predicted_s = NAN, .half_s = NAN, .measured_s = NAN};
+    tune->usual = (struct duet__tuned){.cell = cell,
+                                       .predicted_s = NAN,
+                                       .low_s = NAN,
+                                       .high_s = NAN,
+                                       .measured_s = NAN};
     if (!error)
         tune->usual.reps = take_runs(tune, &tune->usual, cell, reps);
     return error;
@@ -518,11 +545,10 @@ int duet__tune_search(struct duet__tune *tune)
     }
     if (error || !tune->found->len)
         return error;
-    error = judge_by_noise(tune);
+    error = judge_on_draws(tune);
     if (!error)
         error = simulate_usual(tune);
     tune->search_s = duet__clock_s() - tune->start_s;
-    find_lead(tune);
     tune->chosen = duet__tune_at(tune, 0);
     return error;
 }

@@ -17,8 +17,8 @@ enum duet__fidelity {
     DUET__QUARTER,
     DUET__HALF,
     DUET__WHOLE,
-    DUET__NOISE,     /* the whole, kernel times drawn */
-    DUET__USUAL,     /* with noise, too: the setting that one gets who chooses nothing */
+    DUET__DRAWN,     /* the whole, on drawn machines (--interval run) */
+    DUET__USUAL,     /* on these, too: the setting that one gets who chooses nothing */
     DUET__RUN,       /* a run on this machine */
     DUET__USUAL_RUN, /* a run of the usual setting */
     DUET__FIDELITIES,
@@ -27,12 +27,12 @@ enum duet__fidelity {
 /* A setting, and what is known of it. */
 struct duet__tuned {
     uint64_t setting, cell; /* numbers: in the space; of the last simulations' cell */
-    uint64_t reps;          /* simulations with noise; 0: one without */
-    double predicted_s;     /* mean, and half its 95 % interval; NAN: not known */
-    double half_s;
-    double flops, best_s; /* the problem's work; lower bound of the makespan */
-    double measured_s;    /* median of real runs; NAN: there is none */
-    bool explored;        /* its neighbours were simulated */
+    uint64_t reps;          /* machines drawn; 0: one simulation without draws */
+    double predicted_s;     /* mean; NAN: not known */
+    double low_s, high_s;   /* interval of 90 % of later runs (duet__predictive); NAN: not known */
+    double flops, best_s;   /* the problem's work; lower bound of the makespan */
+    double measured_s;      /* median of real runs; NAN: there is none */
+    bool explored;          /* its neighbours were simulated */
 };
 
 /* A search: space, simulations and results. The caller sets the first members and owns what they
@@ -68,7 +68,9 @@ struct duet__tune {
     GArray *found;                   /* struct duet__tuned, the best first */
     struct duet__tuned usual;
     const struct duet__tuned *chosen;
-    double lead, lead_half; /* lead of the best to the second with noise, parts of 1; or NAN */
+    double lead, lead_half; /* lead of the best to the second on drawn machines, parts of 1, and
+                               half its 95 % interval; NAN: not known */
+    uint64_t draws, wins;   /* machines that were drawn for it; those on which it is the best */
     bool estimated;         /* some kernel times were never measured */
     bool cut;               /* the budget ended before all simulations were made */
     char *left_out;         /* error of the first simulation that did not end; NULL: all did */

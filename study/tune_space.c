@@ -226,9 +226,9 @@ int duet__tune_check(struct duet__tune *tune)
 {
     const GPtrArray *factors = space_of(tune)->factors;
 
-    if (duet__tune_factor(tune, "noise"))
+    if (duet__tune_factor(tune, "noise") || duet__tune_factor(tune, "interval"))
         return duet_fail(&tune->message, DUET_EINVAL,
-                         "--noise: the best settings are simulated with it anyway");
+                         "--noise, --interval: the best settings are simulated with draws anyway");
     for (guint f = 0; f < factors->len; f++) {
         const struct duet__factor *factor = factors->pdata[f];
 
