@@ -153,6 +153,21 @@ def test_reports(folder):
     summary = json.loads(compare(again, again, "--json"))["summary"]
     assert (summary["groups"], summary["pairs"], summary["pairs_right"]) == (2, 2, 2), summary
 
+    # the interval of a prediction is that of runs, not of other simulations
+    drawn, measured = str(folder / "drawn.json"), json.loads(simulate(
+        f"{CHOLESKY} --interval run --json"))
+    pathlib.Path(drawn).write_text(json.dumps(measured), encoding="utf-8")
+    makespans = measured["runs"][0]["makespan_s"]
+    for world, seconds, found in (("real", makespans["high"], (1, 1)),
+                                  ("real", makespans["high"] * 1.01, (1, 0)),
+                                  ("simulated", makespans["high"], (0, 0))):
+        measured["runs"][0].update(world=world, makespan_s={"values": [seconds], "low": None})
+        pathlib.Path(again).write_text(json.dumps(measured), encoding="utf-8")
+        summary = json.loads(compare(drawn, again, "--json"))["summary"]
+        assert (summary["intervals"], summary["inside"]) == found, (world, seconds, summary)
+        summary = json.loads(compare(again, drawn, "--json"))["summary"]
+        assert summary["intervals"] == 0, summary
+
     rows = list(csv.DictReader(io.StringIO(compare(both, both, "--csv"))))
     assert [row["policy"] for row in rows] == ["ws", "heft"], rows
 

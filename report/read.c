@@ -61,6 +61,16 @@ static const struct duet__field a_makespan = {.kind = DUET__NUMBER,
                                 a_round = {.kind = DUET__INTEGER, .least = 1, .most = G_MAXINT};
 static const struct duet__field of_report[] = {SIDE("values")}, of_case[] = {SIDE("makespans_s")};
 
+/* Reads one end of a prediction's interval; one that is null, or not there, stays 0. */
+static int read_end(const struct duet__json *makespans, const char *key, double *end_s)
+{
+    struct duet__json at = duet__json_member(makespans, key);
+
+    return duet__json_present(&at) && !duet__json_is_null(&at)
+               ? duet__json_number(&at, 1e-12, DUET__MAKESPAN_MOST_S, end_s)
+               : 0;
+}
+
 /* Reads one side, if it is there. */
 static int read_side(struct duet__file_runs *file, const struct duet__json *at,
                      const struct duet__field *fields, struct duet__side *side)
@@ -115,6 +125,10 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
         error = duet__json_string(&precision, &letter);
     if (!error)
         error = read_side(file, &makespans, fields, &run.side);
+    if (!error)
+        error = read_end(&makespans, "low", &run.problem.low_s);
+    if (!error)
+        error = read_end(&makespans, "high", &run.problem.high_s);
     if (!error && !run.world)
         error = duet__json_fail(at, DUET_EPARSE, "a run needs its world");
     run.problem.precision = *letter;
