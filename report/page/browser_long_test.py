@@ -298,6 +298,15 @@ def test_timeline(browser, folder):
     check_fits(browser, "timeline")
 
 
+def test_interval(browser, folder):
+    simulate(folder, "--n", "4800", "--policy", "ws,heft", "--interval", "run", "--html", "i.html")
+    browser.open(folder + "/i.html")
+    browser.save("interval")
+    assert "90 % of laterruns, s" in browser.texts("th"), browser.texts("th")
+    assert browser.run("return document.querySelectorAll('svg .whisker').length;") == 2
+    assert "100.0 % measured (ws)" in browser.text("header"), browser.text("header")
+
+
 def test_large(browser, folder):
     """A page of 88,560 tasks says how many it draws together, and has each event."""
     simulate(folder, "--n", "76800", "--policy", "heft", "--html", "large.html")
@@ -309,13 +318,13 @@ def test_large(browser, folder):
     note = re.match(r"([\d,]+) of ([\d,]+) bars are too thin", browser.text(".note"))
     thin, bars = (int(number.replace(",", "")) for number in note.groups())
     assert 88560 < thin < bars
-    browser.point("canvas", 300, 78)  # on gpu0
+    browser.point("canvas", 300, 80)  # on gpu0
     browser.says(r"gpu0: \w+ and others, \d+ tasks\n.*, all in one pixel")
     began = time.monotonic()
     browser.type("canvas", "+" * 7)
     browser.run("return 0;")
     print(f"zoomed 7 times in {time.monotonic() - began:.2f} s")
-    browser.point("canvas", 300, 78)
+    browser.point("canvas", 300, 80)
     browser.says(r"gpu0: \w+, task \d+\nfrom [\d.]+ s, for [3-8]\.\d+ ms")
     browser.type("canvas", "++")
     assert browser.text(".note") == ""
@@ -549,6 +558,7 @@ def main():
             test_explanation(browser, folder)
             test_many(browser, folder)
             test_merged(browser, folder)
+            test_interval(browser, folder)
             test_large(browser, folder)
             test_comparison(browser, folder)
             test_validation(browser, folder)

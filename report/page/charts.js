@@ -55,13 +55,18 @@ function text(to, x, y, content, attributes = {}) {
   return add(to, 'text', {x, y, ...attributes}).text(content);
 }
 
+/** Ends of the interval of a run's makespan: of later runs if it was asked for, else of the mean. */
+function intervalOf({makespan_s: all}) {
+  return all.interval ? [all.low, all.high] : [all.ci95_low, all.ci95_high];
+}
+
 /** Makespans as bars, the lower bounds as lines across them; runs are those of the report. */
 function makespans(svg, width, runs) {
   const narrow = width < 700, top = 66, row = 34, bar = 20;
   const left = narrow ? 90 : 170, right = width - (narrow ? 84 : 220);
   const height = top + runs.length * row;
   const bound = name => d3.max(runs, run => run.bounds_s[name]);
-  const most = d3.max(runs, run => Math.max(run.makespan_s.median, run.makespan_s.ci95_high || 0));
+  const most = d3.max(runs, run => Math.max(run.makespan_s.median, intervalOf(run)[1] || 0));
   const x = d3.scaleLinear().range([left, right])
     .domain([0, Math.max(most, bound('best')) || 1]);
   const rows = svg.selectAll('g').data(runs).enter().append('g')
@@ -70,9 +75,10 @@ function makespans(svg, width, runs) {
   add(rows, 'rect', {class: 'room', rx: 2, x: left, width: right - left, height: bar});
   add(rows, 'rect', {class: 'bar', rx: 2, x: left, height: bar,
     width: run => Math.max(x(run.makespan_s.median) - left, 1)});
-  add(rows.filter(run => run.makespan_s.ci95_low !== null), 'path', {class: 'whisker',
-    d: ({makespan_s: {ci95_low: low, ci95_high: high}}) =>
-      `M${x(low)} ${bar / 2 - 5}v10m0 -5H${x(high)}m0 -5v10`});
+  add(rows.filter(run => intervalOf(run)[0] !== null), 'path', {class: 'whisker', d: run => {
+    const [low, high] = intervalOf(run);
+    return `M${x(low)} ${bar / 2 - 5}v10m0 -5H${x(high)}m0 -5v10`;
+  }});
   const figures = text(rows, right + 14, bar / 2 + 4.5, run =>
     `${run.makespan_s.median.toFixed(run.makespan_s.median < 1 ? 5 : 3)} s`);
   if (!narrow)

@@ -10,19 +10,28 @@ function verification(runs) {
     `${isFinite(worst) ? +worst.toPrecision(3) : 'no number'} at most, to be below ${threshold}`;
 }
 
+/* What a run's kernel times rest on, "98.2 % measured, 1.8 % interpolated". */
+function restsOn({basis}) {
+  return Object.entries(basis || {}).filter(([, share]) => share >= 0.0005)
+    .map(([name, share]) => `${(100 * share).toFixed(1)} % ${name}`).join(', ');
+}
+
 function reportFacts(report) {
   const [first] = report.runs, {seed} = extra.first_runs[0];
   const count = first.makespan_s.values.length, several = count > 1 && first.world === 'simulated';
   const from = {platform: "the platform's mean times", measured: 'the mean times measured'};
   return facts([
     ['Platform', first.platform],
+    ['Kernel times', restsOn(first) &&
+      `${restsOn(first)}${report.runs.length > 1 ? ` (${first.policy})` : ''}`],
     ['Estimated, not measured', first.estimated && `times of ${first.estimated}`],
     ['Resources', `${extra.resources}${first.nodes ? ' a node' : ''}`],
     ...(first.n ? [['Size', `${first.n}, tile ${first.tile}`],
       ['Precision', first.precision === 's' ? 'single' : 'double']] : []),
     ['Tasks', first.tasks],
     ['Runs a policy',
-      `${count}, seed${several ? 's from' : ''} ${seed}${extra.noise ? ', with noise' : ''}`],
+      `${count}, seed${several ? 's from' : ''} ${seed}${
+        first.makespan_s.interval ? ', a drawn machine each' : extra.noise ? ', with noise' : ''}`],
     ['Restriction', first.set_arch && 'set-arch'],
     ['Begins', first.hold && 'when everything is submitted'],
     ['Priorities', first.priorities !== 'workload' && first.priorities],
@@ -50,10 +59,11 @@ function policyTable(runs) {
     {head: 'policy', value: run => run.policy},
     column('makespan', 's', run => run.makespan_s.median, digits),
     {
-      head: html`95 % interval<br>of the mean, s`,
-      value: ({makespan_s: {ci95_low: low, ci95_high: high}}) => low === null ? null : high - low,
-      show: (width, {makespan_s: {ci95_low: low, ci95_high: high}}) =>
-        `${low.toFixed(digits)} – ${high.toFixed(digits)}`,
+      head: runs[0].makespan_s.interval ? html`90 % of later<br>${
+        runs[0].makespan_s.interval === 'run' ? 'runs' : 'medians'}, s`
+        : html`95 % interval<br>of the mean, s`,
+      value: run => intervalOf(run)[0] === null ? null : intervalOf(run)[1] - intervalOf(run)[0],
+      show: (width, run) => intervalOf(run).map(end => end.toFixed(digits)).join(' – '),
     },
     column('rate', 'GFlop/s', run => run.gflops, 1),
     column('host→GPU', 'GB', run => run.bytes.host_to_device, 3, 1e-9),
