@@ -67,6 +67,7 @@ static void test_whole_or_not(void)
     g_assert_cmpint(mkfifo(path, 0600), ==, 0);
     g_assert_cmpint(duet__file_check(path, &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, "a named pipe"));
+    g_assert_cmpint(duet__file_check("-", &message), ==, DUET_EIO);
     g_assert_cmpint(g_remove(path), ==, 0);
     g_assert_cmpint(duet__file_check(path, NULL), ==, 0);
     g_assert_cmpuint(files_in(folder), ==, 0);

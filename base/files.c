@@ -137,5 +137,9 @@ int duet__file_write(const char *path, duet__file_fn *contents, const void *data
 
 int duet__file_check(const char *path, struct duet_message *message)
 {
+    if (strcmp(path, "-") == 0)
+        return duet_fail(message, DUET_EIO,
+                         "'-' is not standard output here: name a file (./- is "
+                         "one of that name)");
     return duet__file_write(path, NULL, NULL, message);
 }

@@ -202,10 +202,12 @@ for words, message in ((["--svg", "a_file"], "cannot make the folder a_file"),
 duet("study", "--show", "--out", "page.db", "--html", "page.html")  # it has no values in the page
 assert '"link_pcie"' not in pathlib.Path("page.html").read_text(encoding="utf-8")
 for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file"),
-                  ("", "--html takes the name of a file")):
+                  ("", "--html takes the name of a file"), ("-", "'-' is not standard output")):
     refused = duet("study", *ONE, "--out", "new.db", "--html", out, status=2)
     assert said in refused.stderr and len(refused.stderr.splitlines()) == 1, refused
     assert not os.path.exists("new.db") and not refused.stdout
+assert "'-' is not" in duet("study", *ONE, "--out", "-", status=2).stderr
+assert not os.path.exists("-")
 pathlib.Path("c.json").write_text('{"schema": 1, "cases": [{"n": [1920, 3840]}]}', encoding="utf-8")
 refused = duet("study", *ONE[:3], "--cases", "c.json", "--html", "c.json", status=2)
 assert "--cases and --html are one file" in refused.stderr, refused

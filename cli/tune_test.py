@@ -185,6 +185,7 @@ testing.refuse_all("tune", (
         ("cholesky --platform idgraf --n 3840 --tile 480 --cpus 0 --policy ws,heft",
          "no setting is possible: kernel dpotrf is for CPUs only"),
         ("cholesky --platform idgraf --env /nowhere/x", "/nowhere"),
+        ("cholesky --platform idgraf --out -", "'-' is not standard output here"),
         ("cholesky --platform idgraf --out t.db --env ./t.db", "--out and --env are one file"),
         ("cholesky --platform ./m.json --env m.json", "--platform and --env are one file"),
         ("cholesky --platform idgraf -- true", "but not both"),

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/atomic_file.h"
 #include "base/json.h"
 
 enum {
@@ -154,6 +155,8 @@ int duet__store_open(struct duet__store *store, const char *path, enum duet__sto
     if (use == DUET__STORE_SHOW && !g_file_test(path, G_FILE_TEST_EXISTS))
         return duet_fail(message, DUET_EINVAL, "there is no %s yet: without --show it is made",
                          path);
+    if (use == DUET__STORE_WRITE && path && strcmp(path, "-") == 0)
+        return duet__file_check(path, message); /* refuses it */
     if (sqlite3_open_v2(path ? path : ":memory:", &store->database,
                         use == DUET__STORE_SHOW
                             ? SQLITE_OPEN_READONLY
