@@ -55,7 +55,7 @@ function text(to, x, y, content, attributes = {}) {
   return add(to, 'text', {x, y, ...attributes}).text(content);
 }
 
-/** Ends of the interval of a run's makespan: of later runs if it was asked for, else of the mean. */
+/** Ends of the interval of a makespan: that of later runs if it was asked for, else of the mean. */
 function intervalOf({makespan_s: all}) {
   return all.interval ? [all.low, all.high] : [all.ci95_low, all.ci95_high];
 }
@@ -66,7 +66,7 @@ function makespans(svg, width, runs) {
   const left = narrow ? 90 : 170, right = width - (narrow ? 84 : 220);
   const height = top + runs.length * row;
   const bound = name => d3.max(runs, run => run.bounds_s[name]);
-  const most = d3.max(runs, run => Math.max(run.makespan_s.median, intervalOf(run)[1] || 0));
+  const most = d3.max(runs, run => Math.max(run.makespan_s.median, intervalOf(run)[1]));
   const x = d3.scaleLinear().range([left, right])
     .domain([0, Math.max(most, bound('best')) || 1]);
   const rows = svg.selectAll('g').data(runs).enter().append('g')
