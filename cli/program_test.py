@@ -127,6 +127,8 @@ def check_simulate():
                          DUET_GPU_MEMORY="1000000", DUET_LINKS="pcie=2x") for run in range(2)]
         assert series["makespan_s"]["values"] == wanted, (series, wanted)
         assert series["bounds_s"]["area"] > 0 and series["idle_share"] > 0
+        assert series["basis"]["measured"] == 0 and series["basis"]["guessed"] > 0, series
+        assert abs(sum(series["basis"].values()) - 1) < 1e-9, series
     again = duet(*options, "heft", "--jobs", "1", "--", *QR)
     assert json.loads(again)["runs"] == json.loads(text)["runs"][1:]
     traced = json.loads(pathlib.Path("t-heft.json").read_text(encoding="utf-8"))

@@ -36,6 +36,72 @@ void duet__interval_find(const struct duet__series *series, double *low_s, doubl
     g_free(x);
 }
 
+/* Returns what the time of a kernel on an architecture rests on. */
+static enum duet__basis basis_of(const struct duet__request *request,
+                                 const struct duet__spent *spent, struct duet__run *run)
+{
+    const struct duet__curve *curve =
+        duet__calibration_find(&request->platform->calibration, spent->kernel, spent->arch);
+    struct duet__point point;
+
+    if (curve && !duet__curve_point(curve, spent->work, request->config.extrapolate, &point))
+        return point.basis;
+    if (request->guesses && !run->guess) {
+        g_autofree char *name = g_strdup_printf("%s on %s", spent->kernel, spent->arch);
+
+        run->guess = g_hash_table_lookup(request->guesses, name);
+    }
+    return DUET__GUESSED;
+}
+
+/* Adds the seconds of one size to those of its kernel. Of more than DUET__USES kernels, one with
+   more seconds replaces the one with the least. */
+static void add_use(struct duet__run *run, const struct duet__spent *spent, enum duet__basis basis)
+{
+    struct duet__use *use = run->uses;
+    bool other;
+
+    for (size_t i = 1; i < DUET__USES; i++)
+        use = run->uses[i].seconds < use->seconds ? &run->uses[i] : use;
+    for (size_t i = 0; i < DUET__USES; i++)
+        if (strcmp(run->uses[i].kernel, spent->kernel) == 0 &&
+            strcmp(run->uses[i].arch, spent->arch) == 0)
+            use = &run->uses[i];
+    other = strcmp(use->kernel, spent->kernel) != 0 || strcmp(use->arch, spent->arch) != 0;
+    if (other && use->seconds >= spent->seconds)
+        return;
+    if (other) {
+        *use = (struct duet__use){.seconds = 0};
+        g_strlcpy(use->kernel, spent->kernel, sizeof use->kernel);
+        g_strlcpy(use->arch, spent->arch, sizeof use->arch);
+    }
+    use->seconds += spent->seconds;
+    if (use->most_s >= spent->seconds)
+        return;
+    use->most_s = spent->seconds;
+    use->work = spent->work;
+    use->basis = basis;
+}
+
+void duet__bases_find(const struct duet__request *request, const struct duet__spent *spent,
+                      unsigned count, struct duet__run *run)
+{
+    double all_s = 0;
+
+    _Static_assert(G_N_ELEMENTS(run->basis) == DUET__BASES, "a share for each basis");
+    if (!request->config.simulate || !request->platform)
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        const enum duet__basis basis = basis_of(request, &spent[i], run);
+
+        run->basis[basis] += spent[i].seconds;
+        all_s += spent[i].seconds;
+        add_use(run, &spent[i], basis);
+    }
+    for (size_t i = 0; i < DUET__BASES && all_s > 0; i++)
+        run->basis[i] /= all_s;
+}
+
 /* A drawn figure, known by the two names of its draw. */
 struct figure {
     const char *name, *of; /* `of` NULL: the state of the machine */

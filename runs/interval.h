@@ -14,6 +14,11 @@
  */
 void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s);
 
+/* Fills run->basis, run->uses and run->guess from what a simulated run has executed on its first
+   node. Does nothing of other runs. */
+void duet__bases_find(const struct duet__request *request, const struct duet__spent *spent,
+                      unsigned count, struct duet__run *run);
+
 /* The uncertain figure that an interval has most of its width from. */
 struct duet__widest {
     char name[2 * DUET_NAME_MAX + 8]; /* "dgemm on c2050", "the machine's state", "costs", "links";

@@ -15,6 +15,7 @@
 
 #include "trace/trace.h"
 #include "base/clock.h"
+#include "runs/interval.h"
 #include "runtime/open.h"
 #include "runtime/settings.h"
 
@@ -347,6 +348,7 @@ int duet__program_run(const struct duet__request *request, const char *policy,
     if (!error && run) {
         *run = trace.run;
         run->seed = request->seed;
+        duet__bases_find(request, trace.spent, trace.spent_count, run);
         run->wall_s = duet__clock_s() - start_s;
         trace.run = (struct duet__run){0};
     }

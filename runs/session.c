@@ -9,6 +9,7 @@
 #include "nodes/nodes.h"
 #include "platforms/platform.h"
 #include "trace/merge.h"
+#include "runs/interval.h"
 #include "runs/program.h"
 #include "trace/bounds.h"
 #include "base/clock.h"
@@ -153,83 +154,6 @@ static int retrieve(struct duet__session *session, struct duet_message *message)
     return error ? DUET_ETASK : 0;
 }
 
-/* Returns what the time of a class on an architecture rests on. */
-static enum duet__basis basis_of(const struct duet__request *request,
-                                 const struct duet_class_stats *stats, const char *arch,
-                                 struct duet__run *run)
-{
-    const struct duet__curve *curve =
-        duet__calibration_find(&request->platform->calibration, stats->kernel, arch);
-    struct duet__point point;
-
-    if (curve && !duet__curve_point(curve, stats->work, request->config.extrapolate, &point))
-        return point.basis;
-    if (request->guesses && !run->guess) {
-        g_autofree char *name = g_strdup_printf("%s on %s", stats->kernel, arch);
-
-        run->guess = g_hash_table_lookup(request->guesses, name);
-    }
-    return DUET__GUESSED;
-}
-
-/* Adds a class's seconds to those of its kernel. Of more than DUET__USES kernels, one with more
-   seconds replaces the one with the least. */
-static void add_use(struct duet__run *run, const struct duet__use *class)
-{
-    struct duet__use *use = run->uses;
-
-    for (size_t i = 1; i < DUET__USES; i++)
-        use = run->uses[i].seconds < use->seconds ? &run->uses[i] : use;
-    for (size_t i = 0; i < DUET__USES; i++)
-        if (strcmp(run->uses[i].kernel, class->kernel) == 0 &&
-            strcmp(run->uses[i].arch, class->arch) == 0)
-            use = &run->uses[i];
-    if (strcmp(use->kernel, class->kernel) != 0 || strcmp(use->arch, class->arch) != 0) {
-        if (use->seconds < class->seconds)
-            *use = *class;
-        return;
-    }
-    use->seconds += class->seconds;
-    if (use->most_s >= class->most_s)
-        return;
-    use->most_s = class->most_s;
-    use->work = class->work;
-    use->basis = class->basis;
-}
-
-/* Finds what the expected times of a simulated run's kernels rest on, on its first node. */
-static void find_bases(const struct duet__session *session, struct duet__run *run)
-{
-    const struct duet__request *request = session->request;
-    const struct duet_machine *machine = duet_runtime_machine(session->runtime);
-    struct duet_class_stats stats;
-    double all_s = 0;
-
-    _Static_assert(G_N_ELEMENTS(run->basis) == DUET__BASES, "a share for each basis");
-    if (!request->config.simulate || !request->platform)
-        return;
-    for (size_t c = 0; !duet_class_stats(session->runtime, c, &stats); c++)
-        for (unsigned a = 0; a < machine->arch_count; a++) {
-            struct duet__use use = {.work = stats.work};
-            double tasks = 0;
-
-            for (unsigned w = 0; w < machine->worker_count; w++)
-                if (machine->workers[w].arch == a)
-                    tasks += (double)stats.ran[w];
-            if (!(tasks > 0))
-                continue;
-            use.basis = basis_of(request, &stats, machine->archs[a].name, run);
-            use.seconds = use.most_s = tasks * stats.expected_s[a];
-            run->basis[use.basis] += use.seconds;
-            all_s += use.seconds;
-            g_strlcpy(use.kernel, stats.kernel, sizeof use.kernel);
-            g_strlcpy(use.arch, machine->archs[a].name, sizeof use.arch);
-            add_use(run, &use);
-        }
-    for (size_t i = 0; i < DUET__BASES && all_s > 0; i++)
-        run->basis[i] /= all_s;
-}
-
 /* Takes figures and records of the run at hand, whose tasks are finished. */
 static int measure(struct duet__session *session, struct duet__run *run, enum duet__recorded record,
                    struct duet_message *message)
@@ -237,6 +161,8 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     const struct duet__request *request = session->request;
     const unsigned nodes = duet_node_count(session->runtime);
     struct duet__network network = {.bandwidth_Bps = 0};
+    struct duet__spent *spent;
+    unsigned count;
     int error = 0;
 
     run->seed = request->seed;
@@ -250,7 +176,9 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     if (error)
         return error;
     (void)duet_choice(session->runtime, &run->choice);
-    find_bases(session, run);
+    spent = duet__spent_take(session->runtime, &count);
+    duet__bases_find(request, spent, count, run);
+    g_free(spent);
     if (!(run->stats.makespan_s <= DUET__MAKESPAN_MOST_S))
         return duet_fail(message, DUET_EINVAL,
                          "the run takes %g s; of more than %g s nothing is reported",

@@ -137,7 +137,11 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
     duet__recording_shift(&trace.run.recording, trace.run.stats.first_submit_s);
     (void)duet_choice(runtime, &trace.run.choice);
     trace.run.recording.makespan_s = trace.run.stats.last_end_s;
-    return duet__file_write(kept->trace, write_run, &trace, message);
+    if (!strcmp(kept->world, "simulated"))
+        trace.spent = duet__spent_take(runtime, &trace.spent_count);
+    int error = duet__file_write(kept->trace, write_run, &trace, message);
+    g_free(trace.spent);
+    return error;
 }
 
 /* The program's own result does not depend on it. */

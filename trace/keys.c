@@ -80,6 +80,21 @@ const struct duet__field duet__choice_fields[] = {
     DUET__OTHER_KEYS,
 };
 
+#define SPENT(member) .offset = offsetof(struct duet__spent, member)
+static const struct duet__field spent_fields[] = {
+    {"kernel", DUET__NAME, SPENT(kernel), .room = DUET_NAME_MAX},
+    {"arch", DUET__NAME, SPENT(arch), .room = DUET_NAME_MAX},
+    {"work", DUET__NUMBER, SPENT(work), .least = 1e-300, .most = 1e300},
+    {"seconds", DUET__NUMBER, SPENT(seconds), SECONDS},
+    DUET__OTHER_KEYS,
+};
+static const struct duet__list spent = {.what = "kernel",
+                                        .count = offsetof(struct duet__trace, spent_count),
+                                        .array = offsetof(struct duet__trace, spent),
+                                        .size = sizeof(struct duet__spent),
+                                        .most = UINT32_MAX,
+                                        .fields = spent_fields};
+
 #define AT(member) .offset = offsetof(struct duet__trace, member)
 #define TEXT(member) #member, DUET__COPY, DUET__OPTIONAL, AT(member)
 
@@ -97,6 +112,7 @@ const struct duet__field duet__trace_fields[] = {
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"barred", DUET__WORDS, DUET__OPTIONAL, AT(run.barred),
      .room = sizeof((struct duet__run *)0)->barred},
+    {"expected", DUET__LIST, DUET__OPTIONAL, .list = &spent},
     {"releases", DUET__BOOLEAN, DUET__OPTIONAL, AT(releases)},
     {"seed", DUET__DIGITS, DUET__OPTIONAL, AT(run.seed)},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},

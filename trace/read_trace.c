@@ -310,5 +310,6 @@ void duet__trace_fini(struct duet__trace *trace)
     g_free(trace->options);
     g_free(trace->platform_file);
     g_free(trace->platform_digest);
+    g_free(trace->spent);
     *trace = (struct duet__trace){0};
 }

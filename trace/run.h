@@ -21,6 +21,17 @@ struct duet__over_nodes {
     double idle_least, idle_median, idle_most; /* part of the makespan of a node's workers */
 };
 
+/* Executions of a kernel of one size on an architecture. */
+struct duet__spent {
+    char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX];
+    double work;    /* of an execution */
+    double seconds; /* expected of all together */
+};
+
+/* Returns what the runs of a core have executed since its last reset, *count of them, for g_free;
+   of several nodes what the first has. */
+struct duet__spent *duet__spent_take(const struct duet_runtime *core, unsigned *count);
+
 /* A kernel of a simulated run on an architecture, at the size that took most of its time. */
 struct duet__use {
     char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX];

@@ -112,6 +112,31 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     return error;
 }
 
+struct duet__spent *duet__spent_take(const struct duet_runtime *core, unsigned *count)
+{
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    GArray *all = g_array_new(FALSE, TRUE, sizeof(struct duet__spent));
+    struct duet_class_stats stats;
+
+    for (size_t c = 0; !duet_class_stats(core, c, &stats); c++)
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            struct duet__spent one = {.work = stats.work};
+            double tasks = 0;
+
+            for (unsigned w = 0; w < machine->worker_count; w++)
+                if (machine->workers[w].arch == a)
+                    tasks += (double)stats.ran[w];
+            if (!(tasks > 0))
+                continue;
+            one.seconds = tasks * stats.expected_s[a];
+            g_strlcpy(one.kernel, stats.kernel, sizeof one.kernel);
+            g_strlcpy(one.arch, machine->archs[a].name, sizeof one.arch);
+            g_array_append_val(all, one);
+        }
+    *count = all->len;
+    return (struct duet__spent *)(void *)g_array_free(all, FALSE);
+}
+
 /* Fills run->barred; several nodes have what the first has run. */
 static void take_barred(const struct duet_runtime *core, struct duet__run *run)
 {
