@@ -10,7 +10,6 @@
 
 #include "runtime/info.h"
 #include "workloads/kernels.h"
-#include "workloads/kernels_about.h"
 
 /* All facts that are shown: found once, printed for people and for programs. */
 struct duet__facts {

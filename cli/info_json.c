@@ -6,7 +6,7 @@
 #include "cli/info.h"
 #include "base/json.h"
 #include "workloads/kernels_cuda.h"
-#include "workloads/kernels_opencl.h"
+#include "workloads/kernels.h"
 
 /* Returns the text; NULL for "". */
 static const char *some(const char *text)

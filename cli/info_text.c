@@ -6,7 +6,7 @@
 #include "report/report.h"
 #include "base/table.h"
 #include "workloads/kernels_cuda.h"
-#include "workloads/kernels_opencl.h"
+#include "workloads/kernels.h"
 
 enum {
     AT = 16,   /* column of texts */

@@ -90,4 +90,18 @@ void duet__storage_fill(const struct duet__storage *storage, duet__tile_fn *want
 /* Writes `count` values to `data` as elements of element_bytes. */
 void duet__store_values(void *data, const double *values, size_t count, size_t element_bytes);
 
+/* ------------------------------------------------------------------------------------------- */
+/* Sharing the filling and judging of large data among all cores */
+
+/* Does the part [first, end) of the work. */
+typedef void duet__part_fn(void *self, uint64_t first, uint64_t end);
+
+/*
+ * Calls `run` for parts of [0, count), which together are all of it, on as many threads as this
+ * process has cores; fewer if there are less than about a million of `elements` for each. Blocks
+ * until all have ended. Parts must not write what others read or write. Never fails: parts for
+ * which there is no thread run on the caller's.
+ */
+void duet__share(uint64_t count, uint64_t elements, duet__part_fn *run, void *self);
+
 #endif

@@ -12,8 +12,8 @@
  * The boundary values are borders of blocks that are not there: north of the first row of blocks is
  * a border south that no task writes, and so on. So there is only one kind of task.
  */
+#include "workloads/data.h"
 #include "workloads/kernels.h"
-#include "workloads/share.h"
 #include "workloads/tiles.h"
 
 enum { TASKS_MAX = 100000000, CHUNK = 512 /* points that are filled at a time */ };

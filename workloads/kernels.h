@@ -11,6 +11,7 @@
 #ifndef DUET_KERNELS_H
 #define DUET_KERNELS_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <duet/duet.h>
@@ -37,7 +38,7 @@
  *                               stands for Q' in the place of Q
  *   tsqrt        R, B, T        the same factors of R, upper, and B below it: R := R, B := V
  *   tsmqr        V, T, C, D     C and D below it := Q' (C, D), with tsqrt's factors; form as above
- *   getrf_incpiv A, T           A := L, U with P A = L U; T: P (kernels_blas_incremental.c)
+ *   getrf_incpiv A, T           A := L, U with P A = L U; T: P (kernels_blas_tiles.c)
  *   gessm        L, T, C        C := L^-1 P C, with these factors
  *   tstrf        U, B, T        the same of U, upper, and B below; T: P, and what of L is not in B
  *   ssssm        B, T, C, D     C and D below it := L^-1 P (C, D), with tstrf's factors
@@ -132,5 +133,44 @@ DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
 /* Computes the order of rows after the interchanges: row i of P A is row rows[i] of A. false if an
  * interchange is invalid. */
 bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots);
+
+/* ------------------------------------------------------------------------------------------- */
+/* The libraries behind the kernels, for people: names, and whether they can be opened. */
+
+/* The BLAS that kernels on CPUs call. */
+struct duet__blas {
+    const char *build;     /* "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": version and how it was built */
+    const char *core;      /* the processor whose code it runs here: "Haswell" */
+    const char *threading; /* "sequential", "pthreads", "OpenMP"; kernels use one thread anyway */
+};
+
+/* Fills *blas with constants. false: this build has no BLAS. */
+bool duet__blas_about(struct duet__blas *blas);
+
+/*
+ * Opens cuBLAS and cuSOLVER, as the first kernel on a GPU does; that may take a second. DUET_OK;
+ * DUET_EABSENT, also in a build without CUDA, with a message that says which and why.
+ */
+DUET_MUST_CHECK int duet__cuda_about(struct duet_message *message);
+
+/* Opens CLBlast, for OpenCL's devices; otherwise as duet__cuda_about. */
+DUET_MUST_CHECK int duet__opencl_about(struct duet_message *message);
+
+/*
+ * Returns the code for OpenCL's devices of the kernel of this base name (both precisions), or NULL
+ * if there is none: calls of CLBlast, without factorisations of tiles, panels and jacobi2d;
+ * kernels_opencl_absent.c stands in where that or OpenCL is missing.
+ *
+ * A kernel is called on the thread of the device's worker and enqueues on the queue of its call.
+ * CLBlast's code is compiled by the first calls in a process, which takes seconds; solves also wait
+ * for parts of their work.
+ */
+duet_kernel_fn duet__opencl_kernel(const char *base);
+
+/* Units of the workload nbody and its kernel: the gravitational constant and the edge of the cube
+ * in which bodies begin are 1. Each of n bodies has the mass (1 + m) / n, with m uniform in [-1/2,
+ * 1/2) and stored. */
+#define DUET__TIME_STEP 0.01
+#define DUET__SOFTENING 0.0025 /* added to squares of distances: pulls stay finite */
 
 #endif

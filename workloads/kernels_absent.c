@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for the kernels and checks that need BLAS, in a build without it. */
 #include "workloads/kernels.h"
-#include "workloads/kernels_about.h"
 
 duet_kernel_fn duet__blas_kernel(const char *base)
 {

@@ -2,11 +2,10 @@
 /* BLAS and LAPACK on matrices in either precision, by CBLAS of OpenBLAS and LAPACKE. */
 #include "workloads/kernels_blas.h"
 
-#include <stdatomic.h>
-#include <sys/mman.h>
-
 #include <cblas.h>
 #include <lapacke.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 
 #include "workloads/kernels.h"
 
@@ -203,4 +202,13 @@ int duet__blas_getrf(const struct duet_buffer *a, int32_t *pivots)
     lapack_int m = blas_int(a->rows), n = blas_int(a->cols), ld = blas_int(a->ld);
     return is_single(a) ? LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, m, n, a->data, ld, pivots)
                         : LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, m, n, a->data, ld, pivots);
+}
+
+bool duet__blas_about(struct duet__blas *blas)
+{
+    int parallel = openblas_get_parallel();
+    blas->build = openblas_get_config();
+    blas->core = openblas_get_corename();
+    blas->threading = parallel == 2 ? "OpenMP" : parallel ? "pthreads" : "sequential";
+    return true;
 }

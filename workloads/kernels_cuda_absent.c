@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for the kernels for GPUs, in a build without the CUDA toolkit. */
-#include "workloads/kernels_about.h"
+#include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
 
 duet_kernel_fn duet__cuda_kernel(const char *base)

@@ -258,3 +258,8 @@ duet_kernel_fn duet__cuda_kernel(const char *base)
 {
     return duet__kernel_in(kernels, base);
 }
+
+int duet__cuda_about(struct duet_message *message)
+{
+    return duet__cuda_library(message) ? DUET_OK : DUET_EABSENT;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens cuBLAS and cuSOLVER, once in a process. */
-#include "workloads/kernels_cuda_library.h"
+#include "workloads/kernels_cuda_handles.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The libraries of the toolkit open, and have every function in use, without a GPU. Skipped if they
  * are not installed, as the message then says. */
-#include "workloads/kernels_cuda_library.h"
+#include "workloads/kernels_cuda_handles.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "workloads/kernels.h"
-#include "workloads/nbody.h"
 #include "workloads/tiles.h"
 
 enum { LANES = 64 /* bodies at a time: a constant, so that compilers use vectors */ };

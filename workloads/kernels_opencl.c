@@ -3,7 +3,6 @@
  * The kernels on OpenCL's devices, each a call of CLBlast in the precision of its buffers. The
  * library is opened when one of them is first called.
  */
-#include "workloads/kernels_opencl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +17,6 @@
 #include <duet/opencl.h>
 
 #include "workloads/kernels.h"
-#include "workloads/kernels_about.h"
 #include "workloads/tiles.h"
 
 /* ------------------------------------------------------------------------------------------- */

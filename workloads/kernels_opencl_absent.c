@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for the kernels for OpenCL's devices, in a build without OpenCL or CLBlast. */
-#include "workloads/kernels_about.h"
-#include "workloads/kernels_opencl.h"
+#include "workloads/kernels.h"
 
 duet_kernel_fn duet__opencl_kernel(const char *base)
 {

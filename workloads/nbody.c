@@ -10,14 +10,13 @@
  * and Prins count them (GPU Gems 3, chapter 31). How large the subsets are is drawn, as `sizes`
  * says; the hint of complexity is the number of bodies in the subset.
  */
-#include "workloads/nbody.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "workloads/data.h"
 #include "workloads/kernels.h"
-#include "workloads/share.h"
 #include "workloads/tiles.h"
 
 enum { SUBSETS_MAX = 128 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All of a shared work is done, and once. */
 #include <glib.h>
-#include "workloads/share.h"
+#include "workloads/data.h"
 
 enum { COUNT = 1000 };
 

@@ -11,7 +11,6 @@
 
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
-#include "workloads/kernels_opencl.h"
 
 size_t duet__element_bytes(const struct duet__problem *problem)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "workloads/kernels_cuda_library.h"
+#include "workloads/kernels_cuda_handles.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Streams and events                                                                           */

@@ -21,7 +21,6 @@
 #include "nodes/mpi_measure.h"
 #include "sim/network.h"
 #include "workloads/kernels.h"
-#include "workloads/kernels_about.h"
 
 /* Head of each module's table, which the module exports as `duet__module`. */
 struct duet__module {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuBLAS on CBLAS: the functions that kernels_cuda_library.h lists. Scalars are the host's. */
+/* cuBLAS on CBLAS: the functions that kernels_cuda_handles.h lists. Scalars are the host's. */
 #include <cblas.h>
 #include <cublas_v2.h>
 #include <stdlib.h>

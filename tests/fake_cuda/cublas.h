@@ -3,7 +3,7 @@
 #ifndef DUET_TESTS_FAKE_CUDA_CUBLAS_H
 #define DUET_TESTS_FAKE_CUDA_CUBLAS_H
 
-#include "workloads/kernels_cuda_library.h"
+#include "workloads/kernels_cuda_handles.h"
 
 void fake_cublas(struct duet__cuda_library *out);
 void fake_cusolver(struct duet__cuda_library *out);

@@ -202,7 +202,7 @@ void fake_cusolver(struct duet__cuda_library *out)
     out->cusolverDnDgetrf = dgetrf;
 }
 
-/* Returns the two libraries, as kernels_cuda_library.h says; these are always there. */
+/* Returns the two libraries, as kernels_cuda_handles.h says; these are always there. */
 const struct duet__cuda_library *duet__cuda_library(struct duet_message *message)
 {
     (void)pthread_once(&once, open_libraries);
