@@ -160,7 +160,7 @@ struct duet__backend {
 
     /*
      * Returns the number of devices (cores for the CPUs); 0, with the reason in *why, if there are
-     * none.
+     * none. A backend that is not in this build has no slot but this one.
      */
     unsigned (*count)(struct duet_message *why);
     /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files are whole or not there. */
-#include "base/atomic_file.h"
+#include "base/files.h"
 
 #include <signal.h>
 #include <string.h>

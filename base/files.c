@@ -13,8 +13,7 @@
 #include <glib.h>
 
 #include "base/json.h"
-#include "base/atomic_file.h"
-#include "base/gzip.h"
+#include "base/files.h"
 
 int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
                    struct duet_message *message)

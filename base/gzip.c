@@ -2,7 +2,7 @@
 /* Compresses files whose name ends in ".gz". The recorder of OpenMP programs, which must not load
  * GLib, contains this file. */
 #define _GNU_SOURCE /* fopencookie */
-#include "base/gzip.h"
+#include "base/files.h"
 
 #include <fcntl.h>
 #include <string.h>

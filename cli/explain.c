@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "report/page/page.h"
 #include "trace/merge.h"
 #include "runs/simulated.h"

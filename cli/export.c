@@ -7,7 +7,7 @@
 #include "cli/job.h"
 #include "workloads/files/graph.h"
 #include "platforms/platform.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "runs/simulated.h"
 #include "trace/graph.h"
 

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/gantt.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/table.h"
 #include "report/page/page.h"
 #include "trace/trace.h"

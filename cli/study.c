@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/stats.h"
 #include "study/answer.h"
 #include "study/ranks.h"

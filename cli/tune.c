@@ -8,7 +8,7 @@
 
 #include <glib/gstdio.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/calibrate.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/tune.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/table.h"
 

@@ -8,7 +8,7 @@
 #include "cli/openmp.h"
 #include "cli/tables.h"
 #include "validate/experiment.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/clock.h"
 #include "base/stats.h"
 #include "report/page/page.h"

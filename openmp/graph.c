@@ -10,7 +10,7 @@
  * lie on top of the stack already, so that each entry moves once.
  */
 #include "openmp/recording.h"
-#include "base/gzip.h"
+#include "base/files.h"
 #include "base/json.h"
 
 #include <setjmp.h>

@@ -9,7 +9,7 @@
 
 #include <glib/gstdio.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "platforms/internal.h"
 #include "base/json.h"
 #include "platforms/keys.h"

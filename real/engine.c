@@ -67,26 +67,24 @@ static void real_destroy(void *engine)
 /* ------------------------------------------------------------------------------------------- */
 /* Making                                                                                       */
 
-/* Returns the backend that runs this worker's kernels, or NULL with a message. */
-static const struct duet__backend *backend_of(const struct real *real, const struct worker *worker,
-                                              struct duet_message *message)
+/* Finds the backend that runs this worker's kernels. DUET_EABSENT, DUET_EINVAL with a message. */
+static int find_backend(const struct real *real, struct worker *worker,
+                        struct duet_message *message)
 {
     const char *name = real->machine.archs[worker->arch].backend;
     const char *who = real->machine.workers[worker->index].name;
     if (worker->device && real->config.emulate)
         name = "emulated";
-    const struct duet__backend *backend = duet__backend_find(name);
-    if (!backend)
-        (void)duet_fail(message, DUET_EABSENT, "%s is programmed by %s, which this duet lacks", who,
-                        name);
-    else if (worker->device == (backend->execute != NULL))
-        (void)duet_fail(message, DUET_EINVAL, "%s of machine %s has %s, but %s programs %s", who,
-                        real->machine.name,
-                        worker->device ? "a memory of its own" : "no memory of its own", name,
-                        worker->device ? "none that has" : "only those that have");
-    else
-        return backend;
-    return NULL;
+    worker->backend = duet__backend_find(name);
+    if (!worker->backend || !worker->backend->open)
+        return duet_fail(message, DUET_EABSENT, "%s is programmed by %s, which this duet lacks",
+                         who, name);
+    if (worker->device == (worker->backend->execute != NULL))
+        return duet_fail(message, DUET_EINVAL, "%s of machine %s has %s, but %s programs %s", who,
+                         real->machine.name,
+                         worker->device ? "a memory of its own" : "no memory of its own", name,
+                         worker->device ? "none that has" : "only those that have");
+    return DUET_OK;
 }
 
 /* Adds the backend to the list of those in use. */
@@ -111,10 +109,9 @@ static int make_worker(struct real *real, unsigned index, const unsigned *device
     worker->device = from->node != DUET_HOST;
     worker->place = UNBOUND;
     worker->inside = (struct inside){.real = real, .by = (int)index};
-    worker->backend = backend_of(real, worker, message);
-    if (!worker->backend)
-        return duet__backend_find(real->machine.archs[worker->arch].backend) ? DUET_EINVAL
-                                                                             : DUET_EABSENT;
+    int error = find_backend(real, worker, message);
+    if (error)
+        return error;
     add_use(real, worker->backend);
     if (worker->device && devices)
         worker->ordinal = devices[index - real->cpus];

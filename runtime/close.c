@@ -16,7 +16,7 @@
 #include "runtime/history.h"
 #include "core/engine.h"
 #include "nodes/nodes.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "trace/merge.h"
 #include "trace/trace.h"
 #include "trace/bounds.h"

@@ -11,7 +11,7 @@
 #include "core/engine.h"
 #include "runtime/open.h"
 #include "runtime/settings.h"
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/units.h"
 
 static int unknown_model(const char *name, struct duet_message *message)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "report/svg.h"

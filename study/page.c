@@ -2,7 +2,7 @@
 /* The data of the page: what varies, all cells, the best of each case, rankings. */
 #include <math.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/fields.h"
 #include "report/page/page.h"
 #include "study/answer.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "base/json.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stub for NVIDIA GPUs where duet was built without CUDA: there are none. */
-#include "backends/absent.h"
+#include "backends/backend.h"
 
 static unsigned absent_count(struct duet_message *why)
 {
@@ -14,5 +14,4 @@ const struct duet__backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs (not in this build)",
     .count = absent_count,
-    DUET__ABSENT_SLOTS,
 };

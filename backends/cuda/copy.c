@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "backends/cuda/internal.h"
-#include "backends/cuda/staging.h"
 
 /* Both ends of a piece for CUDA: `cols` columns of `width` bytes. */
 struct ends {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Meaning of errors of the CUDA runtime. */
-#include "backends/cuda/errors.h"
+#include "backends/cuda/internal.h"
 
 #include <stdio.h>
 

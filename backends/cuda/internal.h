@@ -19,10 +19,262 @@
 #include <cuda_runtime_api.h>
 
 #include "backends/backend.h"
-#include "backends/cuda/errors.h"
-#include "backends/cuda/pins.h"
-#include "backends/cuda/staging.h"
-#include "backends/cuda/timings.h"
+#include "backends/common.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Errors of the CUDA runtime: their texts with the call's name, their meaning for a device, and
+ * duet's error codes for them.
+ */
+
+/* Consequence of an error for the device on which it was seen. */
+enum fate {
+    FATE_REFUSED, /* one call was refused; everything else works */
+    FATE_KERNEL,  /* a kernel has done what is not allowed, and the device's context is broken */
+    FATE_GONE,    /* the context is broken and no kernel is to blame: hardware, driver */
+};
+
+/*
+ * Returns true if the call has failed: *failure is filled, and the error is cleared in
+ * cudaGetLastError, where the next one would be mistaken for it.
+ */
+DUET_MUST_CHECK bool duet__cuda_failed(struct failure *failure, const char *call,
+                                       cudaError_t error);
+
+/* Clears the error of a call whose result does not matter, as in cleaning up. */
+void duet__cuda_ignore(cudaError_t error);
+
+enum fate duet__cuda_fate(cudaError_t error);
+
+/* Returns DUET_ENOMEM for a lack of memory, else `otherwise`. */
+int duet__cuda_status(cudaError_t error, int otherwise);
+
+/*
+ * Writes "cudaMalloc: out of memory (cudaErrorMemoryAllocation)". Once a context is broken all
+ * calls fail and none is to blame: "an illegal memory access was encountered
+ * (cudaErrorIllegalAddress), seen by cudaEventQuery". Returns text.
+ */
+const char *duet__cuda_text(char text[FAILURE_TEXT], const struct failure *failure);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Copies of memory that is not page-locked: in pieces through page-locked buffers, of which the
+ * host fills or empties one while the device copies the other. One object for each direction of a
+ * device, whose stream keeps everything in order.
+ */
+
+enum {
+    STAGING_BUFFERS = 2,
+    STAGING_BYTES = 4 << 20, /* size of a buffer, except in tests */
+};
+
+/* A piece on its way through a buffer. */
+struct chunk {
+    uint64_t owner; /* number of its command in the stream */
+    struct piece piece;
+};
+
+struct staging {
+    unsigned char *memory; /* the buffers; NULL: none */
+    size_t bytes;          /* size of each */
+    cudaEvent_t passed[STAGING_BUFFERS];
+    struct chunk chunks[STAGING_BUFFERS];
+    unsigned first, count; /* chunks on their way, oldest first, and their buffers */
+};
+
+/*
+ * Allocates the buffers, of so many bytes each, for the current device. Returns false with the
+ * reason in *failure; nothing is allocated then.
+ */
+DUET_MUST_CHECK bool duet__staging_open(struct staging *staging, size_t bytes,
+                                        struct failure *failure);
+/* Frees the buffers. Safe on a zeroed object. Nothing is on its way. */
+void duet__staging_close(struct staging *staging);
+
+/*
+ * Returns the buffer behind the newest chunk, which is free if there are fewer than
+ * STAGING_BUFFERS.
+ */
+static inline unsigned staging_next(const struct staging *staging)
+{
+    return (staging->first + staging->count) % STAGING_BUFFERS;
+}
+
+static inline unsigned char *staging_buffer(const struct staging *staging, unsigned which)
+{
+    return staging->memory + which * staging->bytes;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Timings of commands in flight: two events (untimed: only the last is recorded), an anchor, and,
+ * for a kernel, a page-locked int for its late status. They are taken from lists and returned, so
+ * that nothing is allocated on the path of a task. A list grows when more commands are in flight
+ * than ever before. Page-locked memory is made when the device is opened, for as many kernels as
+ * may be in flight: CUDA may allocate it only once the device is idle.
+ *
+ * cudaEventElapsedTime returns a float of milliseconds and loses its half microsecond after some
+ * seconds. Commands are therefore measured from an anchor: an event that had happened when they
+ * were launched, and whose own date is added up in double. The end of some command becomes the next
+ * anchor about twice a second.
+ */
+
+enum { ANCHORS = 4 };
+
+/* A date on the device's clock. */
+struct anchor {
+    cudaEvent_t event; /* has happened */
+    double date_s;     /* device time: seconds since the first anchor */
+    unsigned users;    /* commands in flight that count from it */
+};
+
+struct timing {
+    cudaEvent_t start, end;
+    int *status; /* kernel: page-locked; NULL: a copy */
+    struct anchor *anchor;
+    struct timing *next; /* next in its list */
+};
+
+struct timing_block;
+
+struct timings {
+    int device;
+    bool untimed; /* events show only that something has ended: dates are the host's */
+    struct timing *kernels, *copies; /* free timings */
+    struct timing_block *blocks;
+    struct anchor anchors[ANCHORS];
+    struct anchor *anchor; /* the newest anchor */
+    double anchor_age_s;   /* age at which another one is made; constant except in tests */
+    struct dates dates;
+    double (*now)(void *clock);
+    void *clock;
+};
+
+/*
+ * Makes timings for `kernels` kernels in flight and for some copies, and the first anchor on
+ * `stream`, which is empty; waits for that. The device is current. On failure *failure names the
+ * call; duet__timings_fini frees what was made.
+ */
+DUET_MUST_CHECK bool duet__timings_init(struct timings *timings, cudaStream_t stream,
+                                        unsigned kernels, struct failure *failure);
+/* Frees all timings. Safe on a zeroed object. Nothing is in flight. */
+void duet__timings_fini(struct timings *timings);
+
+/* Returns a timing for a kernel, whose status is 0, or a copy, to be launched now. NULL: *failure
+   says why. */
+struct timing *duet__timings_take(struct timings *timings, bool kernel, struct failure *failure);
+void duet__timings_give(struct timings *timings, struct timing *timing);
+
+/* Dates of the host for a command between whose events the device was busy. */
+struct timed {
+    double launched_s; /* on the engine's clock, before its first event was recorded */
+    double asked_s;    /* before its last event was recorded; 0: not known */
+    double seen_s;     /* after that event was seen to have happened */
+    double stream_s;   /* end of the previous command of its stream */
+};
+
+/*
+ * Gives the dates of a command on the engine's clock: those of launching and seeing if events are
+ * untimed or, with the result false, if a call failed. The timing's end may become an anchor.
+ */
+DUET_MUST_CHECK bool duet__timings_read(struct timings *timings, struct timing *timing,
+                                        const struct timed *timed, double *start_s, double *end_s,
+                                        struct failure *failure);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Page-locked ranges of the host's memory (cudaHostRegister): those that the application asked for,
+ * and those of handles, made with their first copy. All consist of whole pages, and no two share
+ * one. CUDA wants the host's side of a copy to be in one registration or in none, so a copy goes to
+ * CUDA directly only from inside of one range; all others are staged.
+ *
+ * Any thread. A mutex protects everything but the read of a handle's mark. It is held while the
+ * system page-locks, since a copy that meets it would have to wait for that anyway.
+ */
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * cudaHostRegister and cudaHostUnregister from any thread. Both work on the current device, which
+ * on an application's thread is the first one although nobody has chosen it: that may be broken,
+ * another process's, or not in use.
+ */
+
+/* Result of duet__cuda_well once a device hangs, for which CUDA would wait: nothing is registered
+   or unregistered any more. */
+enum { REGISTER_NEVER = -2 };
+
+/* Finder of a device to register on. Zeroed: the current device is used. */
+struct registrar {
+    /* As duet__cuda_well. */
+    int (*device)(void *context, int current, int broken);
+    void *context;
+};
+
+/*
+ * Page-lock whole pages for all devices, and end that. The current device of this thread stays.
+ * Return true if not done, with the call and the reason in *failure.
+ */
+DUET_MUST_CHECK bool duet__cuda_register(const struct registrar *registrar, void *begin,
+                                         size_t bytes, struct failure *failure);
+DUET_MUST_CHECK bool duet__cuda_unregister(const struct registrar *registrar, void *begin,
+                                           struct failure *failure);
+
+/* ------------------------------------------------------------------------------------------- */
+
+struct pin_range; /* one registration */
+
+struct pins {
+    pthread_mutex_t mutex;     /* lock of all below */
+    struct pin_range **ranges; /* registered ones, by address */
+    size_t count, capacity;
+    struct pin_range *dead; /* unpinned ranges to which marks still point */
+    uint64_t limit_bytes, bytes;
+    uint64_t (*more)(void *clock); /* returns the current limit; may be NULL */
+    uint64_t piece_bytes;          /* largest size of one registration */
+    uintptr_t page_bytes;
+    unsigned told;     /* remarks already made, bits */
+    unsigned refusals; /* refusals of handles' memory by the system */
+    unsigned vain;     /* requests for a larger limit since it last grew */
+    bool stuck;        /* CUDA has refused to end a registration */
+    struct registrar registrar;
+    void (*say)(void *clock, const char *line);
+    void *clock;
+};
+
+/* The host's side of a copy. */
+struct pin_span {
+    const void *data;
+    uint64_t span_bytes; /* from the first byte to the last */
+    uint64_t bytes;      /* bytes copied: less than the span if the columns have gaps */
+};
+
+/*
+ * Initialises. limit_bytes 0: nothing is page-locked. `say` may be NULL. DUET_ENOMEM: there is
+ * nothing to free.
+ */
+DUET_MUST_CHECK int duet__pins_init(struct pins *pins, uint64_t limit_bytes,
+                                    void (*say)(void *clock, const char *line), void *clock);
+/* Unregisters all remaining ranges. */
+void duet__pins_fini(struct pins *pins);
+
+/* As the slots pin, unpin and forget of struct duet__backend. */
+DUET_MUST_CHECK int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes,
+                                   struct duet_message *message);
+int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message);
+void duet__pins_forget(struct pins *pins, _Atomic(void *) *mark);
+
+/*
+ * True if this copy may go to CUDA directly. The first copy with a mark decides for all copies of
+ * its handle, and page-locks the handle's memory if it is worth it and nothing prevents it. Without
+ * a mark nothing is page-locked.
+ */
+bool duet__pins_direct(struct pins *pins, const struct pin_span *span, _Atomic(void *) *mark);
+
+/* True if no page of it is in a range: CUDA takes it as ordinary memory. */
+bool duet__pins_ordinary(struct pins *pins, const struct pin_span *span);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Devices, their streams, and commands in flight                                               */
 
 enum {
     KERNEL_STREAMS = 128, /* most kernels that a GPU runs at a time */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "backends/cuda/nvml.h"
-#include "backends/cuda/errors.h"
+#include "backends/cuda/internal.h"
 
 /*
  * Bytes per second of one link, one way, of the first version (NVIDIA's white paper on the P100: 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Page-locked ranges of the host's memory. */
-#include "backends/cuda/pins.h"
+#include "backends/cuda/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events, statuses and dates of commands in flight. */
-#include "backends/cuda/timings.h"
+#include "backends/cuda/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

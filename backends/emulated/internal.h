@@ -11,11 +11,128 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <duet/error.h>
+
 #include "backends/backend.h"
-#include "backends/emulated/locks.h"
-#include "backends/emulated/memory.h"
-#include "backends/emulated/ring.h"
 #include "core/flows.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* A growing first-in first-out queue of slots of one size: no allocation per element. */
+
+/* A ring. Set slot_bytes, leave the rest 0. */
+struct ring {
+    size_t slot_bytes;
+    unsigned char *slots;
+    size_t first, count, capacity; /* capacity: 0 or a power of two */
+};
+
+/* Returns the i-th oldest slot, i < count or just reserved. Valid until the next reservation. */
+static inline void *ring_at(const struct ring *ring, size_t i)
+{
+    return ring->slots + ((ring->first + i) & (ring->capacity - 1)) * ring->slot_bytes;
+}
+
+/* Makes room for one more slot. Returns false if there is no memory; nothing has changed. */
+bool duet__ring_reserve(struct ring *ring);
+
+/* Adds a copy of *value behind the others; room was reserved. Returns its slot. */
+void *duet__ring_add(struct ring *ring, const void *value);
+
+/* Removes the oldest slot; there is one. */
+void duet__ring_drop(struct ring *ring);
+
+/* Frees the slots. Safe on a zeroed ring, and twice. */
+void duet__ring_fini(struct ring *ring);
+
+/* ------------------------------------------------------------------------------------------- */
+/* The slab of an emulated device: pages that hold NaNs until they are written. */
+
+enum { MEMORY_POISON = 0xff }; /* every byte: a NaN for float and double, -1 for integers */
+
+/* A slab; zeroed with file -1: none. */
+struct memory {
+    unsigned char *base;
+    size_t bytes;       /* requested size */
+    size_t mapped;      /* size in whole pieces */
+    size_t piece_bytes; /* size of the file of poison, which is mapped over and over, copied on
+                           write */
+    int file;           /* -1: address space only */
+};
+
+/*
+ * Makes a slab of `bytes` > 0. Pages take memory only when they are written. `reserve`: addresses
+ * alone, which may not be touched. DUET_ENOMEM with a message.
+ */
+DUET_MUST_CHECK int duet__memory_open(struct memory *memory, uint64_t bytes, bool reserve,
+                                      struct duet_message *message);
+
+/*
+ * Poisons the slab again and frees its pages. It must be unused. Returns false if the system
+ * refuses; contents are then unspecified.
+ */
+bool duet__memory_poison(struct memory *memory);
+
+/* Unmaps the slab. Safe if open failed, and twice. */
+void duet__memory_close(struct memory *memory);
+
+/* True if `cols` columns of column_bytes, `pitch` apart, lie inside the slab from `at` on. */
+bool duet__memory_holds(const struct memory *memory, const void *at, size_t column_bytes,
+                        size_t cols, size_t pitch);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Page-locking as bookkeeping: nothing is locked, but misuse by the engine is found. DUET_EINVAL
+ * and DUET_ENOMEM are returned where the contract says so; other errors of the engine are counted
+ * and reported to the user.
+ */
+
+/* Value of a handle's mark. */
+struct lock_note;
+
+struct lock_range {
+    uintptr_t begin, end;
+};
+
+struct locks {
+    const struct backend_setup *setup; /* its pin_bytes, say and clock */
+    pthread_mutex_t mutex;
+    /* mutex */
+    struct lock_range *ranges; /* do not overlap */
+    size_t count, capacity;
+    uint64_t bytes;
+    struct lock_note *notes;
+    unsigned errors; /* errors of the engine */
+};
+
+/*
+ * Initialises. `setup` has to stay at its place until the end. DUET_ENOMEM: nothing is left to end.
+ */
+DUET_MUST_CHECK int duet__locks_init(struct locks *locks, const struct backend_setup *setup);
+
+/* Frees everything. Marks that were not forgotten are an error of the engine. */
+void duet__locks_fini(struct locks *locks);
+
+/* As pin and unpin of struct duet__backend. The bytes count as they are, not in pages. */
+DUET_MUST_CHECK int duet__locks_pin(struct locks *locks, void *data, uint64_t bytes,
+                                    struct duet_message *message);
+DUET_MUST_CHECK int duet__locks_unpin(struct locks *locks, void *data,
+                                      struct duet_message *message);
+
+/*
+ * As forget of struct duet__backend. A copy in flight, or a foreign mark, is an error of the
+ * engine.
+ */
+void duet__locks_forget(struct locks *locks, _Atomic(void *) *mark);
+
+/*
+ * Begins a copy with this mark (NULL: none). Returns a note for duet__locks_leave when it has
+ * ended; NULL: there is nothing to note, or no memory for it.
+ */
+struct lock_note *duet__locks_use(struct locks *locks, _Atomic(void *) *mark);
+void duet__locks_leave(struct locks *locks, struct lock_note *note); /* NULL is fine */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Devices                                                                                      */
 
 enum { WHY_BYTES = 24, EMULATED_MAX = 64 /* most emulated devices: each has threads */ };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Page-locking as bookkeeping. */
-#include "backends/emulated/locks.h"
+#include "backends/emulated/internal.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Page-locking as emulated devices keep the books of it: what is refused, what is found out. */
-#include "backends/emulated/locks.h"
+#include "backends/emulated/internal.h"
 
 #include "backends/testing.h"
 

@@ -4,7 +4,7 @@
  * private: a page that was never written reads as poison and takes no memory, so that a device of
  * 100 GiB costs only the written pages.
  */
-#include "backends/emulated/memory.h"
+#include "backends/emulated/internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stub for OpenCL's devices where duet was built without: there are none. */
-#include "backends/absent.h"
+#include "backends/backend.h"
 
 static unsigned absent_count(struct duet_message *why)
 {
@@ -14,5 +14,4 @@ const struct duet__backend duet__backend_opencl = {
     .name = "opencl",
     .description = "OpenCL's devices (not in this build)",
     .count = absent_count,
-    DUET__ABSENT_SLOTS,
 };

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/atomic_file.h"
+#include "base/files.h"
 #include "report/report.h"
 #include "report/why.h"
 #include "validate/validation.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are either whole or not there. */
-#ifndef DUET_BASE_ATOMIC_FILE_H
-#define DUET_BASE_ATOMIC_FILE_H
+/* Files that are either whole or not there, and are compressed where their name ends in ".gz". */
+#ifndef DUET_BASE_FILES_H
+#define DUET_BASE_FILES_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <duet/error.h>
@@ -22,5 +23,10 @@ DUET_MUST_CHECK int duet__file_write(const char *path, duet__file_fn *contents, 
 
 /* Checks that the file can be written, without changing it. DUET_EIO with a message. */
 DUET_MUST_CHECK int duet__file_check(const char *path, struct duet_message *message);
+
+/* Has `contents` write into `file`, which stays open; compressed if `path` ends in ".gz". Returns
+ * true if all was written, else errno says why not. */
+bool duet__gzip_write(const char *path, FILE *file, void (*contents)(FILE *, const void *),
+                      const void *data);
 
 #endif
