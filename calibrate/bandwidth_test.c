@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/costs.h"
+#include "calibrate/microbench.h"
 
 static struct duet_config defaults(int cpus)
 {

@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "calibrate/copies.h"
-#include "calibrate/costs.h"
+#include "calibrate/microbench.h"
 #include "calibrate/model.h"
 #include "platforms/platform.h"
 #include "runs/monitor.h"

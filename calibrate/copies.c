@@ -3,7 +3,6 @@
  * Measuring copies between all memories of a machine: of one pair with nothing beside them, and of
  * two pairs at the same time.
  */
-#include "calibrate/copies.h"
 
 #include <limits.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-#include "calibrate/copies.h"
+#include "calibrate/microbench.h"
 
 enum { SIZES = 7, TIMES = 5, COUNT = SIZES * TIMES };
 

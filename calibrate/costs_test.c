@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "calibrate/costs.h"
+#include "calibrate/microbench.h"
 #include "base/clock.h"
 #include "runtime/open.h"
 

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/kernel_fit.h"
+#include "calibrate/model.h"
 
 /* Two sockets: workers 0, 1, 2 and 3; worker 4 is a device. */
 enum { WORKERS = 5, DEVICE = 4 };

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/fit.h"
+#include "calibrate/model.h"
 
 enum { ROWS = 400 };
 

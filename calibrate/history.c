@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps kernel times of programs' runs in a platform file, one after another or at once. */
-#include "runtime/history.h"
+#include "runtime/open.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of programs leave their kernel times in a platform file of this machine. */
-#include "runtime/history.h"
+#include "runtime/open.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "calibrate/copies.h"
+#include "calibrate/microbench.h"
 
 enum { DEVICES = 4, ALONE = 0 };
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fits the costs of simulated messages to measured ones. */
-#include "calibrate/network.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +8,8 @@
 
 #include <duet/nodes.h>
 
-#include "calibrate/fit.h"
 #include "calibrate/microbench.h"
+#include "calibrate/model.h"
 
 enum { SMALL_BYTES = 64, FIGURES = 3 /* at no bytes; a byte; beyond eager */ };
 

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-#include "calibrate/network.h"
+#include "calibrate/microbench.h"
 
 enum { EACH = 21 };
 

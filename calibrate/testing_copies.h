@@ -9,7 +9,7 @@
 
 #include <duet/trace.h>
 
-#include "calibrate/copies.h"
+#include "calibrate/microbench.h"
 #include "runtime/testing.h"
 
 /* Fails unless a value is near. Emulated copies alone have exact dates; on a busy machine two that

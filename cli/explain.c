@@ -9,7 +9,7 @@
 #include "base/files.h"
 #include "report/page/page.h"
 #include "trace/merge.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "trace/graph.h"
 
 /* Everything that is found out about a run. Zero-initialise. */

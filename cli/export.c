@@ -8,7 +8,7 @@
 #include "workloads/files/graph.h"
 #include "platforms/platform.h"
 #include "base/files.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "trace/graph.h"
 
 static int find_format(const struct duet__job *job, const struct duet__graph_format **out,

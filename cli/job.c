@@ -9,7 +9,6 @@
 
 #include "cli/command.h"
 #include "runs/session.h"
-#include "runs/program.h"
 #include "study/table.h"
 #include "base/units.h"
 

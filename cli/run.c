@@ -10,7 +10,6 @@
 #include "base/json.h"
 #include "base/stats.h"
 #include "runs/session.h"
-#include "runs/simulated.h"
 #include "study/study.h"
 #include "runtime/open.h"
 

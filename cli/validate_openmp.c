@@ -11,7 +11,7 @@
 #include "cli/tables.h"
 #include "report/validation_parts.h"
 #include "runs/rounds.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "base/stats.h"
 
 /* A number of threads, and what is known of it: a value for each round. */

@@ -35,10 +35,9 @@ if(GIT_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${log})
   endif()
 endif()
-set_property(SOURCE cli/study.c cli/info_text.c cli/info_json.c
+set_property(SOURCE cli/study.c cli/info.c
   APPEND PROPERTY COMPILE_DEFINITIONS "DUET_BUILD_COMMIT=\"${commit}\"")
-set_property(SOURCE cli/info_text.c cli/info_json.c
-  APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE cli/info.c APPEND PROPERTY COMPILE_DEFINITIONS
   "DUET_BUILD_COMPILER=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}\""
   "DUET_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""
   "DUET_BUILD_SIMGRID=\"${simgrid}\""

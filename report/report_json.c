@@ -109,8 +109,8 @@ static void put_one(struct duet__json_writer *json, const struct duet__report *r
 }
 
 /* Writes messages between nodes, and the nodes' differences, if there are several. */
-static void put_nodes(struct duet__json_writer *json, const struct duet__report *report,
-                      const struct duet__series *series)
+static void write_nodes(struct duet__json_writer *json, const struct duet__report *report,
+                        const struct duet__series *series)
 {
     const struct duet__request *request = report->request;
 
@@ -178,7 +178,7 @@ static void put_series(struct duet__json_writer *json, const struct duet__report
     duet__json_print(json, "\n    {");
     put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
-    put_nodes(json, report, series);
+    write_nodes(json, report, series);
     put_choice(json, &series->runs[0].choice);
     if (duet__report_simulated(report))
         duet__json_print(json, "without: %s", report->request->config.without);

@@ -47,9 +47,9 @@ static void put_side(struct duet__json_writer *json, const char *name,
     duet__json_print(json, "}");
 }
 
-static void put_explanation(struct duet__json_writer *json,
-                            const struct duet__validation *validation,
-                            const struct duet__explanation *explanation)
+static void write_explanation(struct duet__json_writer *json,
+                              const struct duet__validation *validation,
+                              const struct duet__explanation *explanation)
 {
     g_autofree char *text = duet__culprit_text(validation, explanation);
 
@@ -117,7 +117,7 @@ static void put_case(struct duet__json_writer *json, const struct duet__validati
     put_side(json, "predicted", &the->predicted);
     put_side(json, "measured", &the->measured);
     put_error(json, the);
-    put_explanation(json, validation, &the->explanation);
+    write_explanation(json, validation, &the->explanation);
     duet__json_print(json, "}");
 }
 

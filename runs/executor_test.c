@@ -11,7 +11,7 @@ static pid_t fork_last(void);
 #include "runs/executor.c" /* NOLINT(bugprone-suspicious-include) */
 #undef fork
 
-#include "runs/simulated.h"
+#include "runs/session.h"
 
 static bool orphans; /* a parent dies while it forks */
 static int begins;   /* written to when a simulation begins; 0: nowhere */

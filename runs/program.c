@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of programs: their environment, waiting for them, and the trace that they leave. */
-#include "runs/program.h"
+#include "runs/session.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,6 @@
 #include "platforms/platform.h"
 #include "trace/merge.h"
 #include "runs/interval.h"
-#include "runs/program.h"
 #include "trace/bounds.h"
 #include "base/clock.h"
 #include "runtime/open.h"

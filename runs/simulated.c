@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated runs of a request, each a job of an executor. */
-#include "runs/simulated.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 /* A run on four simulated nodes is one run for whoever looks at it. */
 
 #include "trace/run.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "trace/path.h"
 
 enum { TILES = 8, TASKS = TILES * (TILES + 1) * (TILES + 2) / 6 };

@@ -13,7 +13,6 @@
 
 #include <duet/trace.h>
 
-#include "runtime/history.h"
 #include "core/engine.h"
 #include "nodes/nodes.h"
 #include "base/files.h"

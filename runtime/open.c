@@ -7,7 +7,6 @@
 
 #include <duet/duet.h>
 
-#include "runtime/history.h"
 #include "core/engine.h"
 #include "runtime/open.h"
 #include "runtime/settings.h"

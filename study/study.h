@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "runs/executor.h"
-#include "runs/progress.h"
+#include "runs/monitor.h"
 #include "study/store.h"
 #include "study/table.h"
 

@@ -2,7 +2,7 @@
 /* Task graphs of runs: those of random programs, made from records and from traces, have the
  * dependences of the programs, and simulate alike. */
 #include "workloads/files/testing.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "trace/trace.h"
 #include "trace/graph.h"
 

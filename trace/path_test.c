@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "trace/testing_account.h"
 #include "trace/graph.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the runs of an experiment: simulations of one side, and measured runs of the other. */
-#include "calibrate/costs.h"
+#include "calibrate/microbench.h"
 #include "runs/interval.h"
 #include "runs/session.h"
-#include "runs/simulated.h"
 #include "validate/experiment.h"
 #include "base/clock.h"
 #include "base/stats.h"

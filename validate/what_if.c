@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "runtime/open.h"
 #include "base/units.h"
 

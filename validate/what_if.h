@@ -4,7 +4,7 @@
 #define DUET_VALIDATE_WHAT_IF_H
 
 #include "workloads/files/graph.h"
-#include "runs/progress.h"
+#include "runs/monitor.h"
 #include "runs/request.h"
 #include "trace/trace.h"
 #include "trace/path.h"

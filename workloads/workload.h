@@ -104,7 +104,7 @@ struct duet__workload {
 
     /*
      * A program that makes its task graph itself, and its arguments, NULL-ended: each run is a
-     * process (runs/program.h), and the functions for runs in this process are NULL. NULL: no
+     * process (runs/session.h), and the functions for runs in this process are NULL. NULL: no
      * program.
      */
     char **program;

@@ -12,7 +12,7 @@
 #include "base/fields.h"
 #include "bench/corpus/corpus.h"
 #include "runs/interval.h"
-#include "runs/simulated.h"
+#include "runs/session.h"
 #include "base/stats.h"
 
 enum { CANDIDATES_MOST = 32, SIZES_RUNS = 100 };

@@ -13,7 +13,7 @@
 
 #include <glib.h>
 
-#include "calibrate/executions.h"
+#include "calibrate/model.h"
 #include "base/json.h"
 #include "trace/recording.h"
 #include "workloads/workload.h"
