@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "nodes/mpi_measure.h"
+#include "nodes/mpi.h"
 #include "platforms/model/network.h"
 
 /* ------------------------------------------------------------------------------------------- */

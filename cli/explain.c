@@ -10,7 +10,7 @@
 #include "report/page/page.h"
 #include "trace/merge.h"
 #include "runs/session.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 /* Everything that is found out about a run. Zero-initialise. */
 struct findings {

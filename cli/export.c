@@ -9,7 +9,7 @@
 #include "platforms/platform.h"
 #include "base/files.h"
 #include "runs/session.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 static int find_format(const struct duet__job *job, const struct duet__graph_format **out,
                        struct duet_message *message)

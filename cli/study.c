@@ -12,7 +12,7 @@
 #include "base/files.h"
 #include "base/stats.h"
 #include "study/answer.h"
-#include "study/ranks.h"
+#include "study/study.h"
 #include "runtime/open.h"
 
 /* ------------------------------------------------------------------------------------------- */

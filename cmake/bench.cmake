@@ -46,7 +46,7 @@ endif()
 # go to bench/contention/lines.c instead of the thread sanitizer's library.
 set(contention ${bench}/contention)
 function(duet_contention name counts)
-  duet_benchmark(${name} ${contention}/main.c ${contention}/engine.c ${contention}/costs.c
+  duet_benchmark(${name} ${contention}/main.c ${contention}/engine.c
     ${contention}/real.c ${contention}/logical.c ${contention}/lines.c ${ARGN})
   target_include_directories(bench-${name} PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
   target_compile_definitions(bench-${name} PRIVATE COUNTS=${counts})
@@ -121,7 +121,7 @@ endif()
 # The libraries beside which duet's runs are measured: OpenBLAS; cuBLAS, cuBLASXt and cuSOLVER, and
 # these once more with their functions computed on the host, for tests.
 function(duet_peers name)
-  duet_benchmark(${name} ${bench}/peers/main.c ${bench}/peers/matrix.c ${ARGN})
+  duet_benchmark(${name} ${bench}/peers/main.c ${ARGN})
   target_link_libraries(bench-${name} PRIVATE duet_blas ${openmp} PkgConfig::GLIB)
 endfunction()
 if(DUET_HAVE_BLAS)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces the transport over MPI if duet is built without MPI. */
 #include "nodes/mpi.h"
-#include "nodes/mpi_measure.h"
 
 int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                    struct duet_message *message)

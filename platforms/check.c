@@ -7,7 +7,6 @@
 
 #include "platforms/catalogue.h"
 #include "platforms/internal.h"
-#include "platforms/keys.h"
 
 /* A copy or an operation of the runtime that takes longer was probably given in another unit. */
 static const double LONG_S = 0.01;

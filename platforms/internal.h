@@ -10,6 +10,7 @@
 
 #include <glib.h>
 
+#include "base/fields.h"
 #include "platforms/platform.h"
 
 /* Limits of what is read: generous, and small enough that no input can exhaust the memory. */
@@ -128,5 +129,33 @@ DUET_MUST_CHECK int duet__read_file(const char *path, char **text, size_t *lengt
 /* write.c: writes a text with duet__file_write. Fails if duet__read_file could not read it. */
 DUET_MUST_CHECK int duet__write_file(const char *path, const char *text,
                                      struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* The tables of keys.c: the keys of platform files. */
+
+extern const struct duet__list duet__archs;
+extern const struct duet__field duet__platform_fields[], duet__times_fields[];
+extern const struct duet__field duet__cost_fields[], duet__sharing_fields[];
+extern const struct duet__field duet__curve_fields[], duet__point_fields[];
+extern const struct duet__field duet__work_field;
+
+/* ------------------------------------------------------------------------------------------- */
+/* Reads XML as a document of json.h, so that tables of fields read it, too. */
+
+/*
+ * xml_document.c: makes each element an object of its attributes, which are texts, of arrays of the
+ * elements inside it, by their names, and of its properties that begin with "duet.":
+ * duet.cost.pop_s is the member pop_s of the member cost of the member duet. Properties that end in
+ * numbers, from 0 in order, are elements of an array. Anything else is refused with its line, as is
+ * a root element not called `name`. No DTD, entity or network is ever loaded. *root, on success
+ * only, is to be closed.
+ */
+DUET_MUST_CHECK int duet__xml_parse(const char *text, size_t length, const char *path,
+                                    const char *name, struct duet_message *message,
+                                    struct duet__json *root);
+
+/* xml_document.c: returns true and the value, bytes a second or seconds, if a text is a number
+ * followed by one of SimGrid's units ("125MBps", "1Gbps", "10us"). It may be infinite. */
+bool duet__xml_quantity(const char *text, bool bandwidth, double *out);
 
 #endif

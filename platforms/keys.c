@@ -4,7 +4,6 @@
  * says what they mean. Ranges are wide enough for any machine and narrow enough to catch a wrong
  * unit.
  */
-#include "platforms/keys.h"
 
 #include <math.h>
 #include <string.h>

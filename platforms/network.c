@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "platforms/xml.h"
 
 enum {
     MOST_PLACES = 65536,  /* most places for nodes, each of which is a host of SimGrid */

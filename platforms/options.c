@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "platforms/keys.h"
 
 double *duet__cost_find(struct duet_costs *costs, const char *name)
 {

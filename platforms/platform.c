@@ -8,7 +8,6 @@
 #include <limits.h>
 
 #include "platforms/internal.h"
-#include "platforms/directories.h"
 
 static bool is_path(const char *name)
 {

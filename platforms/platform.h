@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include <duet/error.h>
 #include <duet/machine.h>
 
@@ -291,5 +293,12 @@ char **duet__platform_names(void);
 DUET_MUST_CHECK int duet__platform_write_xml(const struct duet_machine *machine,
                                              const struct duet__platform *from, const char *path,
                                              struct duet_message *message);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Folders of files that are installed beside the running code. */
+
+/* Appends to `list` (strings of g_malloc) the existing folders among `ways` (NULL-ended, relative):
+ * first from the folder of the library or program that holds this code, then from the program's. */
+void duet__beside_code(GPtrArray *list, const char *const *ways);
 
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "platforms/keys.h"
 
 /* Reads work from "flops", "bytes" or "work" (either). All points of a curve use the same key. */
 static int read_work(const struct duet__json *at, const char **unit, double *work)

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "platforms/keys.h"
-#include "platforms/xml.h"
 
 struct host {
     struct duet_node node;

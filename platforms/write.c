@@ -12,7 +12,6 @@
 #include "base/files.h"
 #include "platforms/internal.h"
 #include "base/json.h"
-#include "platforms/keys.h"
 
 /* Two works this close are the same: a count of flops that was rounded in another place. */
 static const double SAME_WORK = 1e-9;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measured machines are read back as they were written. */
-#include "platforms/keys.h"
+#include "platforms/internal.h"
 #include "platforms/testing_draft.h"
 #include "platforms/testing_fields.h"
 

@@ -8,7 +8,6 @@
 
 #include "platforms/internal.h"
 #include "base/json.h"
-#include "platforms/keys.h"
 
 /* Bandwidth of links that only add latency: wider than any other, they never limit a copy. */
 static const char *const WIDE = "1e18";

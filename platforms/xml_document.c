@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes elements, attributes and properties of XML a document that tables of fields read. */
-#include "platforms/xml.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Submission of a task graph's file, for Python: what `duet simulate FILE` does. */
 #include "base/json.h"
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 
 /* A graph whose tasks have been submitted: its kernels' times are asked for until they end. */
 struct submitted {

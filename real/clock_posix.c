@@ -2,7 +2,7 @@
 /* The clock on processors whose counter this engine cannot read: CLOCK_MONOTONIC. */
 #include <time.h>
 
-#include "real/clock.h"
+#include "real/internal.h"
 
 static uint64_t monotonic_ns(void)
 {

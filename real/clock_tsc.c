@@ -11,7 +11,7 @@
 
 #include <x86intrin.h>
 
-#include "real/clock.h"
+#include "real/internal.h"
 
 enum {
     TRIES = 16,          /* readings of both clocks, of which the closest pair counts */

@@ -17,10 +17,98 @@
 
 #include "backends/backend.h"
 #include "core/engine.h"
-#include "real/clock.h"
-#include "real/park.h"
+#include "real/machine.h"
 #include "real/real.h"
-#include "real/topology.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * The engine's clock: seconds since the run began. clock_tsc.c reads the processor's counter where
+ * that can be trusted, clock_posix.c asks the operating system; the build takes one of them.
+ */
+
+struct clock {
+    bool counter;    /* dates come from the processor's counter */
+    uint64_t origin; /* counter's value, or nanoseconds of CLOCK_MONOTONIC, at date 0 */
+    double tick_s;   /* seconds from one value to the next */
+};
+
+/* Sets date 0 to now. Sleeps for a few milliseconds where the counter's rate has to be measured. */
+void duet__clock_start(struct clock *clock);
+
+/*
+ * Returns the seconds since duet__clock_start. Any thread; never goes back, whatever the thread's
+ * core.
+ */
+double duet__clock_now(const struct clock *clock);
+
+/* Pauses for a moment in a loop that watches memory. */
+void duet__clock_rest(void);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * A place where a thread sleeps until it is woken. Waking one that is awake is one atomic exchange,
+ * and is not lost: it does not sleep the next time.
+ */
+
+enum park_state {
+    PARK_AWAKE,  /* not called since */
+    PARK_WOKEN,  /* called; awake, or about to be */
+    PARK_NUDGED, /* called by duet__park_nudge only */
+    PARK_ASLEEP,
+};
+
+struct park {
+    _Atomic(int) state; /* enum park_state */
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+};
+
+/* Initialises. DUET_ENOMEM: there is nothing to free. */
+int duet__park_init(struct park *park);
+void duet__park_fini(struct park *park);
+
+/*
+ * Wakes the thread. Any thread. Returns true if it had not been woken since its last call was
+ * taken.
+ */
+bool duet__park_wake(struct park *park);
+
+/* Calls the thread with less weight than a wake, which replaces the nudge. */
+void duet__park_nudge(struct park *park);
+
+/*
+ * Sleeps until called, at most for `seconds` (INFINITY: without limit), and takes the call: the
+ * state is PARK_AWAKE again. Returns the earlier state: PARK_WOKEN, PARK_NUDGED, or PARK_AWAKE if
+ * the time is over.
+ */
+enum park_state duet__park(struct park *park, double seconds);
+
+/* Clears a nudge. Returns true if there is a wake to take. */
+bool duet__park_settle(struct park *park);
+
+/* Takes a call without sleeping; PARK_AWAKE: there was none. */
+static inline enum park_state park_take(struct park *park)
+{
+    return (enum park_state)atomic_exchange(&park->state, PARK_AWAKE);
+}
+
+/* True if there is a call to take; only reads. */
+static inline bool park_called(const struct park *park)
+{
+    return atomic_load_explicit(&park->state, memory_order_relaxed) != PARK_AWAKE;
+}
+
+/* Makes a condition whose limits are dates of CLOCK_MONOTONIC. DUET_ENOMEM. */
+int duet__condition_init(pthread_cond_t *condition);
+
+/*
+ * Waits on the condition for `seconds` at most; INFINITY: without limit. Returns false if the time
+ * is over. May return early.
+ */
+bool duet__condition_wait(pthread_cond_t *condition, pthread_mutex_t *mutex, double seconds);
+
+/* ------------------------------------------------------------------------------------------- */
+/* The engine                                                                                   */
 
 enum {
     CACHE_LINE = 64,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links that devices share, and the routes over them. */
-#include "real/links.h"
+#include "real/machine.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -9,7 +9,6 @@
 
 #include "real/machine.h"
 #include "backends/backend.h"
-#include "real/topology.h"
 
 enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
 

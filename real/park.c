@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sleeping and waking of threads. */
-#include "real/park.h"
+#include "real/internal.h"
 
 #include <errno.h>
 #include <math.h>

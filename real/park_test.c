@@ -6,8 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "real/clock.h"
-#include "real/park.h"
+#include "real/internal.h"
 
 enum { ROUNDS = 20000, ALARM_S = 600 };
 

@@ -2,7 +2,7 @@
 /* Paths and speeds of PCI Express, out of files like Linux's. */
 #include <glib.h>
 
-#include "real/links.h"
+#include "real/machine.h"
 #include "real/testing_pci.h"
 
 /* Bytes per second of so many lanes, as copies reach them. */

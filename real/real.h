@@ -63,7 +63,7 @@ uint64_t duet__real_pin_bytes(const struct duet_config *config);
 
 /*
  * Describes this machine: CPU workers cpu0 ... (more than cores if requested), devices gpu0 ...,
- * the links that they share as far as the system and backends know (real/links.h). All cores are
+ * the links that they share as far as the system and backends know (real/machine.h). All cores are
  * those that feed no device, but at least one; all devices are those that can be described. No
  * backend of devices is asked when none is wanted. Emulated devices get the backend "cuda", for
  * which they stand. The caller owns *machine and frees *devices (`devices` may be NULL): each

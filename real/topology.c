@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cores that this process may use, by hwloc. */
-#include "real/topology.h"
+#include "real/machine.h"
 
 #include <sched.h>
 #include <stdbool.h>

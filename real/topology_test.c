@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "backends/backend.h"
+#include "real/machine.h"
 #include "real/real.h"
 #include "real/testing_machine.h"
-#include "real/topology.h"
 
 static void write_file(const char *folder, const char *name, const char *contents)
 {

@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "study/rank.h"
 #include "base/stats.h"
 
 enum { CASES_SHOWN = 40 };

@@ -8,7 +8,6 @@
 #include "base/table.h"
 #include "report/svg.h"
 #include "study/answer.h"
-#include "study/rank.h"
 
 /* Sizes in units of the picture. */
 enum {

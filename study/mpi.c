@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "study/ranks.h"
+#include "study/study.h"
 
 /* The findings of that process; the data are behind them. */
 struct finding {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stubs in place of MPI where it was not found. */
-#include "study/ranks.h"
+#include "study/study.h"
 
 int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
                     struct duet_message *message)

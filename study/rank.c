@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mean ranks, how far they have to differ, and how much a setting changes makespans. */
-#include "study/rank.h"
+#include "study/answer.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rankings against published values, and effects that are known. */
-#include "study/rank.h"
+#include "study/answer.h"
 
 #include <math.h>
 #include <string.h>

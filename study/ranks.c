@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of rank 0 with the other ranks. */
-#include "study/ranks.h"
+#include "study/study.h"
 
 #include <fcntl.h>
 #include <ifaddrs.h>

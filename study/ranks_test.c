@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of ranks without MPI: a run that kills every worker, a rank that can do nothing, and sound
    ones. */
-#include "study/ranks.h"
+#include "study/study.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads results, and groups them in cells and cases. */
-#include "study/results.h"
+#include "study/answer.h"
 
 #include <math.h>
 #include <string.h>

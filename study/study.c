@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "platforms/platform.h"
 #include "runs/monitor.h"
-#include "study/ranks.h"
 #include "base/clock.h"
 #include "runtime/open.h"
 

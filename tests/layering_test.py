@@ -80,7 +80,7 @@ RULES = [
     ("trace/*", "c posix glib duet/* base/*.h core/engine.h nodes/*.h workloads/workload.h"
                 " workloads/files/*.h ."),
     ("runtime/modules/*", "c posix glib duet/* core/engine.h sim/network.h nodes/mpi*.h"
-                          " platforms/directories.h workloads/kernels*.h ."),
+                          " platforms/platform.h workloads/kernels*.h ."),
     ("runtime/*", "c posix threads glib duet/* base/*.h core/engine.h nodes/*.h sim/*.h real/*.h"
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),
     ("openmp/*", "c posix linux ompt base/*.h ."),
@@ -89,7 +89,7 @@ RULES = [
                " workloads/workload.h"
                " trace/*.h runtime/*.h core/engine.h nodes/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* base/*.h platforms/model/*.h platforms/platform.h"
-                    " nodes/mpi_measure.h trace/*.h runtime/*.h runs/*.h workloads/*.h ."),
+                    " nodes/mpi.h trace/*.h runtime/*.h runs/*.h workloads/*.h ."),
     ("validate/*", "c posix glib duet/* base/*.h platforms/platform.h workloads/*.h"
                    " workloads/files/graph.h trace/*.h runtime/*.h runs/*.h calibrate/*.h ."),
     ("report/*", "c posix glib duet/* base/*.h platforms/platform.h workloads/*.h trace/*.h"
@@ -102,7 +102,7 @@ RULES = [
               " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/path.h runs/*.h"
               " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),
     ("python/policy", "duet/policy.h"),
-    ("python/graph", "c-pure glib duet/* base/json.h workloads/files/formats.h"),
+    ("python/graph", "c-pure glib duet/* base/json.h workloads/files/graph.h"),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),
     ("examples/*", "c posix c++ blas duet/*"),

@@ -134,35 +134,8 @@ void duet__explain_difference(const struct duet__account *first, const struct du
 
 void duet__explanation_fini(struct duet__explanation *explanation);
 
-/* ------------------------------------------------------------------------------------------- */
-/* Shared by account*.c                                                                         */
-
-/* A state that something has for so long; the stretches of one array are in order and apart. */
-struct duet__stretch {
-    double start_s, end_s;
-    enum duet__state state;
-};
-
-/* Sums and pieces to which the parts of divided gaps are added. */
-struct duet__gap_sums {
-    double (*workers_s)[DUET_STATES]; /* seconds by worker and state: each piece is added */
-    GArray *pieces;                   /* struct duet__gap; NULL: not wanted */
-};
-
-/* Divides a gap among the stretches in it; what is left keeps its own state. */
-void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
-                      const struct duet__gap_sums *sums);
-
 /* Returns the state of waiting for a copy under way: TO_HOST, MESSAGE, ROOM ... */
 enum duet__state duet__copy_state(const struct duet_machine *machine,
                                   const struct duet_event *copy);
-
-/*
- * Divides all gaps (struct duet__gap) of a checked recording. Gaps of workers whose next task is
- * ready (OVERHEAD) are divided among the copies that this task waited for, others into time when a
- * task waited elsewhere, and when none did.
- */
-void duet__account_divide(const struct duet__recording *recording, const GArray *gaps,
-                          const struct duet__gap_sums *sums);
 
 #endif

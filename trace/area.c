@@ -5,7 +5,7 @@
  * workers do, so that whatever the prices are, the one by the other is a bound. What is computed
  * here is which prices make it the largest.
  */
-#include "trace/area.h"
+#include "trace/bounds.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -16,8 +16,6 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
-#include "trace/area.h"
-#include "trace/reuse.h"
 
 /* Products of a time and a price that are looked at where there are more than two architectures:
    some tenths of a second, some milliseconds. */

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "base/json.h"
 #include "trace/trace.h"
-#include "trace/graph.h"
 
 /* Properties of a handle. */
 struct handle {

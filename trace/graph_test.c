@@ -4,7 +4,6 @@
 #include "workloads/files/testing.h"
 #include "runs/session.h"
 #include "trace/trace.h"
-#include "trace/graph.h"
 
 enum { TASKS = 60, DATA = 6, VIEWS = 16, ROWS = 16, COLS = 8, USES = 3, SEEDS = 4 };
 enum { REDUCED = 1, TEMPORARY = DATA - 1 };

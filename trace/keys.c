@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The keys of traces: which member of which struct each is. docs/formats.md says what they mean. */
-#include "trace/keys.h"
+#include "trace/trace.h"
 
 #include <float.h>
 #include <inttypes.h>

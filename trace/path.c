@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path of a run, walked back from its end. */
 #include "trace/path.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 #include <math.h>
 

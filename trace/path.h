@@ -10,7 +10,7 @@
 
 #include "workloads/files/graph.h"
 #include "trace/account.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 /* A stretch of the path; the next one begins where it ends. */
 struct duet__step {

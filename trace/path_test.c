@@ -9,7 +9,7 @@
 
 #include "runs/session.h"
 #include "trace/testing_account.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 /* A stretch that is expected. */
 struct expected {

@@ -8,7 +8,6 @@
 
 #include <glib.h>
 
-#include "trace/keys.h"
 #include "trace/released.h"
 #include "base/texts.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Coordinates of tasks, from which of them use the same data. */
-#include "trace/reuse.h"
+#include "trace/bounds.h"
 
 #include <math.h>
 #include <string.h>

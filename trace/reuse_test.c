@@ -3,7 +3,7 @@
  * Tests how much tasks can do with few data: known factorisations, random graphs against all sets
  * of data, and the copies that follow from it against the fewest there can be.
  */
-#include "trace/reuse.h"
+#include "trace/bounds.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,8 +10,12 @@
 
 #include <stdio.h>
 
+#include <glib.h>
+
 #include "base/fields.h"
+#include "trace/recording.h"
 #include "trace/run.h"
+#include "workloads/files/graph.h"
 
 enum { DUET__TRACE_MOST_MIB = 512 }; /* largest that is read */
 
@@ -74,5 +78,43 @@ DUET_MUST_CHECK int duet__trace_load(const char *path, struct duet__trace *out,
                                      struct duet_message *message);
 
 void duet__trace_fini(struct duet__trace *trace); /* safe on a zeroed one, and twice */
+
+/* ------------------------------------------------------------------------------------------- */
+/* The keys of traces: one table serves writer and reader. */
+
+/* An event of a trace. */
+struct duet__trace_record {
+    struct duet_event event; /* dates in microseconds; `end_s` counts from the start */
+    const char *phase, *category;
+    const char *name; /* the kernel's, or "host to gpu0" */
+    const char *own;  /* the application's name of the task; NULL: none */
+    double priority;
+    unsigned process, thread, worker, source, destination, release;
+    const struct duet__recording *recording; /* the one that is written; NULL where one reads */
+    GArray *accesses; /* struct duet_trace_access: all that were read; NULL where one writes */
+    guint first;      /* index in `accesses` of the event's first */
+};
+
+/* Keys of otherData that are members of struct duet_machine. Reading leaves out the routes. */
+extern const struct duet__field duet__trace_machine_fields[];
+/* The architectures and workers of struct duet_machine. */
+extern const struct duet__list duet__trace_workers;
+/* Keys of events that are kernels and copies; the root is the machine. */
+extern const struct duet__field duet__trace_kernel_fields[], duet__trace_copy_fields[];
+
+/* ------------------------------------------------------------------------------------------- */
+/* Task graphs of runs that were recorded. */
+
+/*
+ * Makes an initialised graph of a run whose accesses were recorded. Tasks are in order
+ * of submission. Their times, to the picosecond, are measured where they ran; on other
+ * architectures they are means of tasks of the same kernel, work and bytes, or else of the same
+ * kernel and work. Parts of data are data of their own. Waits of the application are not recorded.
+ * DUET_EINVAL with a message: tasks were made by others or waited for them, or accesses are
+ * missing.
+ */
+DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
+                                     const struct duet__recording *recording,
+                                     struct duet_message *message);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of one side of a case: accounted one by one, and one of them kept to be looked at. */
-#include "validate/sample.h"
+#include "validate/experiment.h"
 
 #include <math.h>
 

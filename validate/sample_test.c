@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples of runs in rounds: the runs left out of them, and their conclusions. */
-#include "validate/sample.h"
+#include "validate/experiment.h"
 
 #include <math.h>
 

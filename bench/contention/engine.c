@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The core's workers on a crew's threads, as the real engine has them, with kernels of any time. */
-#include "bench/contention/engine.h"
+#include "bench/contention/contention.h"
 
 #include <math.h>
 #include <stdatomic.h>

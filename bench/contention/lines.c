@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory of cache lines, and the functions that instrumented code calls. */
-#include "bench/contention/lines.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench/contention/crew.h"
+#include "bench/contention/contention.h"
 
 enum {
     LINE = 64,

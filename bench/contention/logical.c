@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
-#include "bench/contention/crew.h"
-#include "bench/contention/lines.h"
+#include "bench/contention/contention.h"
 
 enum { STACK_BYTES = 1 << 18 };
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/contention/engine.h"
-#include "bench/contention/lines.h"
+#include "bench/contention/contention.h"
 
 /* Tasks without data. */
 static void independent(const struct work *work)

@@ -3,7 +3,7 @@
  * -Wl,--wrap=memset,--wrap=memcpy. */
 #include <string.h>
 
-#include "bench/contention/lines.h"
+#include "bench/contention/contention.h"
 
 void *__real_memset(void *to, int byte, size_t bytes);
 void *__wrap_memset(void *to, int byte, size_t bytes);

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "bench/contention/crew.h"
-#include "bench/contention/lines.h"
+#include "bench/contention/contention.h"
 #include "bench/timing.h"
 
 enum { LINE = 64, TRIES = 100 };
@@ -103,3 +102,41 @@ const struct crew crew_real = {
     .rest = real_rest,
     .call = real_call,
 };
+
+/* ------------------------------------------------------------------------------------------- */
+/* Measures an atomic operation on a thread's own line, and the move of a line to another core. */
+
+enum { TIMES = 20, TURNS = 10000 };
+
+static _Alignas(LINE) _Atomic(unsigned) turn;
+static double atomic_s, turn_s;
+
+/* Two threads write one line in turns: each reads what the other one wrote, then writes. */
+static void play(unsigned self)
+{
+    for (unsigned t = 0; t < TIMES; t++) {
+        double start = seconds();
+        for (unsigned i = 0; i < TURNS; i++) {
+            unsigned mine = 2 * (t * TURNS + i) + self;
+            while (atomic_load_explicit(&turn, memory_order_acquire) != mine)
+                ;
+            atomic_store_explicit(&turn, mine + 1, memory_order_release);
+        }
+        if (self == 0)
+            turn_s = fmin(turn_s, (seconds() - start) / (2 * TURNS));
+    }
+}
+
+void costs_print(void)
+{
+    atomic_s = turn_s = INFINITY;
+    for (unsigned t = 0; t < TIMES; t++) {
+        double start = seconds();
+        for (unsigned i = 0; i < TURNS; i++)
+            atomic_fetch_add(&turn, 1);
+        atomic_s = fmin(atomic_s, (seconds() - start) / TURNS);
+    }
+    atomic_store(&turn, 0);
+    crew_real.run(2, play);
+    printf("{\"atomic_ns\": %.2f, \"turn_ns\": %.1f}\n", atomic_s * 1e9, turn_s * 1e9);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/corpus/candidates.h"
+#include "bench/corpus/corpus.h"
 
 #include <math.h>
 #include <string.h>

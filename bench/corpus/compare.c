@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/corpus/candidates.h"
 #include "base/fields.h"
 #include "bench/corpus/corpus.h"
 #include "runs/interval.h"

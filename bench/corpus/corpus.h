@@ -13,8 +13,8 @@
 
 #include <glib.h>
 
-#include "calibrate/model.h"
 #include "base/json.h"
+#include "calibrate/model.h"
 #include "trace/recording.h"
 #include "workloads/workload.h"
 
@@ -74,8 +74,22 @@ void corpus_fini(struct corpus *corpus); /* safe on a zeroed one */
 
 enum { CORPUS_SIMULATIONS = 99 }; /* most simulations of a case; their median counts */
 
-/* record.c, compare.c: the two commands. Exit status. */
+/* main.c, compare.c: the two commands. Exit status. */
 int corpus_record(unsigned rounds, char **cases);
 int corpus_compare(unsigned simulations, bool intervals, const char *path, const char *workload);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Models of kernels that are compared: the product's, and versions without one of its parts. */
+
+struct candidate {
+    const char *name;                        /* bench/README.md describes them */
+    duet__kernel_fit_fn *fit;                /* NULL: the product's */
+    void (*adjust)(struct duet__point *out); /* removes parts; NULL: none */
+    bool keep_states, keep_size, no_bandwidth;
+    const char *costs;   /* the runtime's costs other than measured, as config.costs */
+    const char *without; /* effects left out of simulations, as config.without */
+};
+
+extern const struct candidate candidates[]; /* ended by a NULL name; the product's is the first */
 
 #endif

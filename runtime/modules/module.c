@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "platforms/directories.h"
+#include "platforms/platform.h"
 #include "runtime/modules/path.h"
 
 char *duet__module_path(const char *name)

@@ -18,7 +18,6 @@
 
 #include "core/engine.h"
 #include "nodes/mpi.h"
-#include "nodes/mpi_measure.h"
 #include "sim/network.h"
 #include "workloads/kernels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The formats of task graph files, and finding the one of a file. */
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "base/fields.h"
 
 /* Limit of indices. */

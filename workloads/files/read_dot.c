@@ -12,7 +12,7 @@
 #include <string.h>
 #include <inttypes.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "base/json.h"
 
 enum { DEPTH_MAX = 100, NODES_MAX = 100000000, EDGES_MAX = 100000000 };

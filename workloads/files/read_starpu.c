@@ -8,9 +8,73 @@
 #include <string.h>
 #include <stdbool.h>
 
-#include "workloads/files/formats.h"
-#include "workloads/files/starpu.h"
 #include "base/json.h"
+#include "workloads/files/graph.h"
+
+/* Fields of a record, in the order of their names below. */
+enum record_field {
+    NAME,
+    MODEL,
+    JOB,
+    ORDER,
+    PRIORITY,
+    DEPENDS,
+    WORKER,
+    NODE,
+    SUBMITTED,
+    START,
+    END,
+    FOOTPRINT,
+    GFLOP,
+    HANDLES,
+    MODES,
+    SIZES,
+    RANK,
+    CONTROL,
+    FIELDS,
+};
+
+/* A performance model, and the file that it was looked for in. */
+struct perf_model {
+    GArray *times; /* struct duet__starpu_time; NULL: there is no file */
+    char *path;
+};
+
+/* Tasks with the same times: those of one kernel and footprint. */
+struct record_class {
+    struct perf_model *model; /* NULL: there is none */
+    double sums[2];           /* measured seconds, on CPUs and on devices */
+    unsigned counts[2];
+};
+
+struct record {
+    char *fields[FIELDS]; /* NULL: it is absent */
+    unsigned line;
+    bool gone; /* the task only orders others, which have its edges */
+    double order, submitted_ms, start_ms, end_ms; /* NaN: not known */
+    double priority, gflop, node;
+    uint32_t footprint;
+    size_t after, after_count; /* records, in `after` of the reading */
+    struct record_class *like; /* class of the task */
+};
+
+struct reading {
+    struct duet__graph *graph;
+    const char *path;
+    struct duet_message *message;
+    GArray *records;     /* struct record, by order of submission */
+    GArray *after;       /* uint32_t */
+    GHashTable *jobs;    /* JobId -> index + 1 */
+    GHashTable *data;    /* address and size -> index + 1 */
+    GHashTable *classes; /* text -> struct record_class */
+    GHashTable *models;  /* name -> struct perf_model */
+    bool measured[2];    /* times on CPUs, on devices are known */
+};
+
+static struct record *record_at(const struct reading *r, guint i)
+{
+    return &g_array_index(r->records, struct record, i);
+}
 
 static const char *const field_names[FIELDS] = {
     "Name",     "Model",      "JobId",      "SubmitOrder", "Priority", "DependsOn",
@@ -19,8 +83,9 @@ static const char *const field_names[FIELDS] = {
 };
 
 /* Fails with "f.rec:12: job 5 (POTRF): ...". */
-int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_record *record,
-                      const char *what, const char *text)
+/* Fails with a message about a field of this record. Returns DUET_EPARSE. */
+static int fail_at(const struct reading *r, const struct record *record, const char *what,
+                   const char *text)
 {
     const char *job = record->fields[JOB], *name = record->fields[NAME];
 
@@ -33,9 +98,9 @@ int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_re
 /* Records                                                                                      */
 
 /* Cuts the text into records, which empty lines separate; their fields point into it. */
-static void split(struct duet__starpu *r, char *text)
+static void split(struct reading *r, char *text)
 {
-    struct duet__starpu_record record = {.line = 0};
+    struct record record = {.line = 0};
     unsigned line = 1;
 
     for (char *at = text, *next; at; at = next, line++) {
@@ -63,8 +128,8 @@ static void split(struct duet__starpu *r, char *text)
     }
 }
 
-static int read_number(const struct duet__starpu *r, const struct duet__starpu_record *record,
-                       enum duet__starpu_field field, double low, double high, double *out)
+static int read_number(const struct reading *r, const struct record *record,
+                       enum record_field field, double low, double high, double *out)
 {
     const char *text = record->fields[field];
     g_autofree char *what = NULL;
@@ -79,14 +144,14 @@ static int read_number(const struct duet__starpu *r, const struct duet__starpu_r
         return 0;
     }
     what = g_strdup_printf("%s: not a number from %g to %g: ", field_names[field], low, high);
-    return duet__starpu_fail(r, record, what, text);
+    return fail_at(r, record, what, text);
 }
 
-static int read_numbers(const struct duet__starpu *r, struct duet__starpu_record *record)
+static int read_numbers(const struct reading *r, struct record *record)
 {
     const char *footprint = record->fields[FOOTPRINT];
     const struct {
-        enum duet__starpu_field field;
+        enum record_field field;
         double low, high, *out;
     } numbers[] = {
         {ORDER, 0, 1e15, &record->order},
@@ -102,26 +167,26 @@ static int read_numbers(const struct duet__starpu *r, struct duet__starpu_record
     record->order = INFINITY; /* tasks that were not submitted come where others need them */
     record->submitted_ms = record->start_ms = record->end_ms = NAN;
     if (!record->fields[JOB])
-        return duet__starpu_fail(r, record, "a record of a task has a JobId", "");
+        return fail_at(r, record, "a record of a task has a JobId", "");
     for (size_t i = 0; i < G_N_ELEMENTS(numbers) && !error; i++)
         error = read_number(r, record, numbers[i].field, numbers[i].low, numbers[i].high,
                             numbers[i].out);
     if (!error && record->end_ms < record->start_ms)
-        return duet__starpu_fail(r, record, "it ends before it starts", "");
+        return fail_at(r, record, "it ends before it starts", "");
     record->footprint = footprint ? (uint32_t)g_ascii_strtoull(footprint, NULL, 16) : 0;
     return error;
 }
 
 static gint by_order(gconstpointer a, gconstpointer b)
 {
-    const struct duet__starpu_record *x = a, *y = b;
+    const struct record *x = a, *y = b;
 
     if (x->order < y->order || x->order > y->order)
         return x->order < y->order ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void read_after(struct duet__starpu *r, struct duet__starpu_record *record)
+static void read_after(struct reading *r, struct record *record)
 {
     g_auto(GStrv) jobs =
         g_strsplit(record->fields[DEPENDS] ? record->fields[DEPENDS] : "", " ", -1);
@@ -138,13 +203,13 @@ static void read_after(struct duet__starpu *r, struct duet__starpu_record *recor
 }
 
 /* True if a task computes nothing: StarPU's own ones, and those without a codelet. */
-static bool is_empty(const struct duet__starpu_record *record)
+static bool is_empty(const struct record *record)
 {
     return !record->fields[MODEL] && !record->fields[WORKER] && !record->fields[HANDLES];
 }
 
 /* Removes tasks that compute nothing while they have no predecessor, or no successor. */
-static void take_out(const struct duet__starpu *r)
+static void take_out(const struct reading *r)
 {
     enum { MOST_PASSES = 100 };
     const guint count = r->records->len;
@@ -155,21 +220,20 @@ static void take_out(const struct duet__starpu *r)
         changed = false;
         memset(followed, 0, count * sizeof *followed);
         for (guint i = 0; i < count; i++) {
-            const struct duet__starpu_record *record = duet__starpu_record_at(r, i);
+            const struct record *record = record_at(r, i);
 
             for (size_t k = 0; k < record->after_count && !record->gone; k++)
                 followed[g_array_index(r->after, uint32_t, record->after + k)] = true;
         }
         for (guint i = 0; i < count; i++) {
-            struct duet__starpu_record *record = duet__starpu_record_at(r, i);
+            struct record *record = record_at(r, i);
             bool follows = false;
 
             if (record->gone || !is_empty(record))
                 continue;
             for (size_t k = 0; k < record->after_count; k++)
                 follows |=
-                    !duet__starpu_record_at(r, g_array_index(r->after, uint32_t, record->after + k))
-                         ->gone;
+                    !record_at(r, g_array_index(r->after, uint32_t, record->after + k))->gone;
             record->gone = !followed[i] || !follows;
             changed |= record->gone;
         }
@@ -177,29 +241,28 @@ static void take_out(const struct duet__starpu *r)
     g_free(followed);
 }
 
-static int read_records(struct duet__starpu *r)
+static int read_records(struct reading *r)
 {
     const char *rank = NULL;
     int error = 0;
 
     for (guint i = 0; i < r->records->len && !error; i++)
-        error = read_numbers(r, duet__starpu_record_at(r, i));
+        error = read_numbers(r, record_at(r, i));
     if (error)
         return error;
     g_array_sort(r->records, by_order);
     for (guint i = 0; i < r->records->len; i++) {
-        const struct duet__starpu_record *record = duet__starpu_record_at(r, i);
+        const struct record *record = record_at(r, i);
         const char *own = record->fields[RANK];
 
         if (!g_hash_table_insert(r->jobs, record->fields[JOB], GUINT_TO_POINTER(i + 1)))
-            return duet__starpu_fail(r, record, "its JobId is there twice", "");
+            return fail_at(r, record, "its JobId is there twice", "");
         if (own && rank && strcmp(own, rank) != 0)
-            return duet__starpu_fail(r, record,
-                                     "it is of another MPI rank than the ones before: ", own);
+            return fail_at(r, record, "it is of another MPI rank than the ones before: ", own);
         rank = own ? own : rank;
     }
     for (guint i = 0; i < r->records->len; i++)
-        read_after(r, duet__starpu_record_at(r, i));
+        read_after(r, record_at(r, i));
     take_out(r);
     return 0;
 }
@@ -209,7 +272,7 @@ static int read_records(struct duet__starpu *r)
 
 static void free_model(void *data)
 {
-    struct duet__starpu_model *model = data;
+    struct perf_model *model = data;
 
     if (model->times)
         g_array_unref(model->times);
@@ -218,12 +281,12 @@ static void free_model(void *data)
 }
 
 /* Finds StarPU's model of a kernel: DIR/codelets/45/NAME.HOST; older ones have another number. */
-static int find_model(struct duet__starpu *r, char *name, struct duet__starpu_model **out)
+static int find_model(struct reading *r, char *name, struct perf_model **out)
 {
     enum { MOST_MIB = 64 };
     const struct duet__graph *graph = r->graph;
     g_autofree char *file = g_strconcat(name, ".", graph->models.host, NULL), *text = NULL;
-    struct duet__starpu_model *model = g_hash_table_lookup(r->models, name);
+    struct perf_model *model = g_hash_table_lookup(r->models, name);
     g_autofree char *older = NULL;
     size_t length;
     int error;
@@ -232,7 +295,7 @@ static int find_model(struct duet__starpu *r, char *name, struct duet__starpu_mo
     if (model || !graph->models.directory)
         return 0;
     older = g_build_filename(graph->models.directory, "codelets", "44", file, NULL);
-    *out = model = g_new0(struct duet__starpu_model, 1);
+    *out = model = g_new0(struct perf_model, 1);
     g_hash_table_insert(r->models, name, model);
     model->path = g_build_filename(graph->models.directory, "codelets", "45", file, NULL);
     if (!g_file_test(model->path, G_FILE_TEST_EXISTS)) {
@@ -255,7 +318,7 @@ static int find_model(struct duet__starpu *r, char *name, struct duet__starpu_mo
     return error;
 }
 
-static int classify(struct duet__starpu *r, struct duet__starpu_record *record)
+static int classify(struct reading *r, struct record *record)
 {
     char *model = record->fields[MODEL], *name = record->fields[NAME];
     const double seconds = 1e-3 * (record->end_ms - record->start_ms);
@@ -268,7 +331,7 @@ static int classify(struct duet__starpu *r, struct duet__starpu_record *record)
 
     record->like = g_hash_table_lookup(r->classes, key);
     if (!record->like) {
-        record->like = g_new0(struct duet__starpu_class, 1);
+        record->like = g_new0(struct record_class, 1);
         g_hash_table_insert(r->classes, g_steal_pointer(&key), record->like);
         error = model ? find_model(r, model, &record->like->model) : 0;
     }
@@ -281,8 +344,8 @@ static int classify(struct duet__starpu *r, struct duet__starpu_record *record)
 }
 
 /* Restricts a task to architectures with known times, where it has an implementation. */
-static int restrict_to(struct duet__starpu *r, const struct duet__starpu_record *record,
-                       const double *seconds, uint32_t *where)
+static int restrict_to(struct reading *r, const struct record *record, const double *seconds,
+                       uint32_t *where)
 {
     g_autoptr(GString) devices = g_string_new(NULL);
     bool cpu = false;
@@ -302,16 +365,15 @@ static int restrict_to(struct duet__starpu *r, const struct duet__starpu_record 
         return 0;
     return duet__graph_where(r->graph, cpu ? "cpu" : devices->str, where)
                ? 0
-               : duet__starpu_fail(r, record, "too many restrictions", "");
+               : fail_at(r, record, "too many restrictions", "");
 }
 
 /* Sets the seconds of a task in all columns. */
-static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record *record,
-                       double *seconds)
+static int set_seconds(struct reading *r, const struct record *record, double *seconds)
 {
     static const char *const kinds[] = {"cpu", "cuda"};
-    const struct duet__starpu_class *like = record->like;
-    const struct duet__starpu_model *model = like->model;
+    const struct record_class *like = record->like;
+    const struct perf_model *model = like->model;
     const GPtrArray *archs = r->graph->archs;
     const double own = 1e-3 * (record->end_ms - record->start_ms);
     g_autofree char *what = NULL;
@@ -335,16 +397,264 @@ static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record 
     if (known)
         return 0;
     if (!model)
-        return duet__starpu_fail(r, record, "no time of it or of one like it is known", "");
+        return fail_at(r, record, "no time of it or of one like it is known", "");
     what =
         g_strdup_printf("%sno time for footprint %08x%s ",
                         r->graph->models.needed ? "" : "it was not measured, nor was one like it; ",
                         record->footprint, model->times ? " is in" : ": there is no");
-    return duet__starpu_fail(r, record, what, model->path);
+    return fail_at(r, record, what, model->path);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Finds the data that the tasks of a record access. StarPU's records name data by address, which
+ * other data may have later. */
+
+/* Reads a mode: R, W, and S for scratch, X for reduction, C for commuting; none: no access. */
+static bool read_mode(const char *text, enum duet_mode *mode)
+{
+    const bool inner = g_str_has_suffix(text, "X-mpi"); /* an access of StarPU's own sums */
+    const size_t length = strlen(text) - (inner ? strlen("X-mpi") : 0);
+    const bool r = memchr(text, 'R', length), w = memchr(text, 'W', length);
+
+    *mode = memchr(text, 'S', length)        ? DUET_SCRATCH
+            : memchr(text, 'X', length)      ? DUET_REDUCE
+            : w && memchr(text, 'C', length) ? DUET_COMMUTE
+            : inner || (r && w)              ? DUET_RW
+            : w                              ? DUET_W
+                                             : DUET_R;
+    return *text && strspn(text, "RWSXC") >= length;
+}
+
+/* Adds the accesses of the last added task. */
+static int add_accesses(struct reading *r, const struct record *record)
+{
+    static const enum record_field fields[] = {HANDLES, MODES, SIZES};
+    char **texts[G_N_ELEMENTS(fields)];
+    guint count = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        const char *text = record->fields[fields[i]];
+
+        texts[i] = g_strsplit(text ? text : "", " ", -1);
+        count = i ? count : g_strv_length(texts[i]);
+        if (!error && count != g_strv_length(texts[i]))
+            error = fail_at(r, record, "not as many Modes or Sizes as Handles", "");
+    }
+    for (guint i = 0; i < count && !error; i++) {
+        const uint64_t bytes = g_ascii_strtoull(texts[2][i], NULL, 10);
+        char *key = g_strconcat(texts[0][i], " ", texts[2][i], NULL);
+        guint data = GPOINTER_TO_UINT(g_hash_table_lookup(r->data, key));
+        enum duet_mode mode = DUET_R;
+
+        if (!*texts[0][i] || strspn(texts[0][i], "0123456789abcdefABCDEFx") < strlen(texts[0][i]))
+            error = fail_at(r, record, "Handles: no address: ", texts[0][i]);
+        else if (!g_ascii_isdigit(*texts[2][i]) || bytes > DUET__GRAPH_BYTES_MAX)
+            error = fail_at(r, record, "Sizes: no number of bytes: ", texts[2][i]);
+        else if (*texts[1][i] && !read_mode(texts[1][i], &mode))
+            error = fail_at(r, record, "Modes: unknown: ", texts[1][i]);
+        if (!data && !error)
+            data = duet__graph_add_data(r->graph, bytes, NULL, true) + 1;
+        if (!error)
+            g_hash_table_replace(r->data, g_steal_pointer(&key), GUINT_TO_POINTER(data));
+        if (!error && *texts[1][i])
+            duet__graph_add_access(r->graph, data - 1, mode);
+        g_free(key);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        g_strfreev(texts[i]);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Order                                                                                        */
+
+/* Users of an address: tasks from `now` on share a mode, those from `before` on had the mode
+ * before. The next user comes after one of the two groups. */
+struct history {
+    uint32_t data; /* index of its present data */
+    uint32_t mode;
+    uint32_t before, now, last; /* tasks; NOBODY: there is none */
+    double end_ms;              /* end of all its users; NaN: not known */
+    /* task `asks` shares the mode, and comes after tasks `from` to `to` - 1, as edges also say */
+    uint32_t asks, from, to;
+    bool shares, found;
+};
+#define NOBODY UINT32_MAX
+
+struct settling {
+    struct reading *r;
+    struct history *histories;
+    GArray *owners;   /* uint32_t, by data: its history */
+    GArray *left;     /* uint32_t: explicit edges that data does not imply */
+    GArray *queue;    /* uint32_t: tasks whose edges are searched */
+    uint32_t *seen;   /* by task: 1 + the task for which it was last queued */
+    uint32_t first;   /* first task that may have used the same data */
+    unsigned missing; /* number of its data whose last users are not found */
+    bool all;         /* the search was not cut short */
+    int error;
+};
+
+/* Makes the current task, which accesses data, come after its last users. */
+static void ask_order(struct settling *s, const struct duet__graph_access *access, uint32_t task)
+{
+    struct history *h = &s->histories[access->data];
+
+    if (access->mode == DUET_SCRATCH || h->now == NOBODY || h->asks == task)
+        return;
+    h->asks = task;
+    h->shares = access->mode != DUET_W && access->mode != DUET_RW && access->mode == h->mode;
+    h->from = h->shares ? h->before : h->now;
+    h->to = h->shares ? h->now : task;
+    h->found = h->from == h->to;
+    s->missing += !h->found;
+    s->first = h->found ? s->first : MIN(s->first, h->from);
+}
+
+/* Checks if `earlier` has used data of the task, which then, or if both are of one group, comes
+ * after the users before. Returns true if data implies that it comes after `earlier`. */
+static bool find_use(struct settling *s, uint32_t earlier, uint32_t task)
+{
+    size_t count;
+    const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
+    bool implied = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct history *h = &s->histories[g_array_index(s->owners, uint32_t, access[i].data)];
+
+        if (h->asks != task || h->data != access[i].data || earlier < h->from ||
+            access[i].mode == DUET_SCRATCH)
+            continue;
+        implied |= earlier < h->to;
+        s->missing -= !h->found;
+        h->found = true;
+    }
+    return implied;
+}
+
+/* Searches explicit edges for the last users of the task's data. Distant ones are not searched, as
+ * time would grow with the square of tasks. */
+static void search(struct settling *s, uint32_t task)
+{
+    enum { MOST = 1000 };
+    size_t looks = 0;
+
+    s->all = false;
+    g_array_set_size(s->queue, 0);
+    g_array_append_val(s->queue, task);
+    for (guint i = 0; i < s->queue->len && (!i || s->missing); i++) {
+        const uint32_t at = g_array_index(s->queue, uint32_t, i);
+        size_t count;
+        const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
+
+        for (size_t k = 0; k < count && (!i || s->missing); k++) {
+            const bool implied = find_use(s, after[k], task);
+
+            if (!i && !implied)
+                g_array_append_val(s->left, after[k]);
+            if (i && ++looks == MOST)
+                return;
+            if (after[k] > s->first && s->seen[after[k]] != task + 1)
+                g_array_append_val(s->queue, after[k]);
+            s->seen[after[k]] = task + 1;
+        }
+    }
+    s->all = true;
+}
+
+/* Settles an access of the next task. A task that comes after no user of the address, and was
+ * submitted when all of them had ended, uses other data that has the address since. */
+static void settle_access(struct settling *s, uint32_t task, struct duet__graph_access *access)
+{
+    struct duet__graph *graph = s->r->graph;
+    const struct record *record = record_at(s->r, duet__graph_task(graph, task)->where);
+    struct history *h = &s->histories[access->data];
+    const uint32_t owner = access->data, mode = access->mode;
+    const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no reductions or commuting
+                                                                 accesses */
+
+    if (mode == DUET_SCRATCH)
+        return;
+    access->data = h->data;
+    if (h->last == task) {
+        h->mode = mode == h->mode ? mode : DUET_RW;
+        return;
+    }
+    if (h->now == NOBODY) {
+        g_array_index(graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
+    } else if (!h->found && h->end_ms <= record->submitted_ms) {
+        const uint64_t bytes = duet__graph_datum(graph, h->data)->bytes;
+
+        access->data = h->data = duet__graph_add_data(graph, bytes, NULL, mode != DUET_W);
+        g_array_append_val(s->owners, owner);
+        h->now = NOBODY;
+        h->end_ms = 0;
+    } else if (!h->found && exact && s->all && h->end_ms > record->submitted_ms) {
+        s->error = fail_at(s->r, record,
+                           "it follows others by data, but not by DependsOn: StarPU does "
+                           "not record what programs without sequential consistency say "
+                           "by tags",
+                           "");
+    }
+    if (!h->shares || h->now == NOBODY) {
+        h->before = h->now == NOBODY ? task : h->now;
+        h->now = task;
+        h->mode = mode;
+    }
+    h->last = task;
+    h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
+}
+
+/* Finds the data of accesses, and the explicit edges that are not implied by it. */
+/* Finds the data of all accesses, and the explicit edges that are not implied by it. Tasks are in
+ * order; their `where` is the index of their record. */
+static int settle(struct reading *r)
+{
+    struct duet__graph *graph = r->graph;
+    const uint32_t tasks = graph->tasks->len;
+    g_autoptr(GArray) owners = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    GArray *left = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    struct settling s = {.r = r,
+                         .histories = g_new0(struct history, graph->data->len + 1),
+                         .owners = owners,
+                         .left = left,
+                         .queue = queue,
+                         .seen = g_new0(uint32_t, tasks + 1)};
+    size_t *starts = g_new(size_t, tasks + 1);
+
+    for (uint32_t i = 0; i < graph->data->len; i++) {
+        s.histories[i] = (struct history){i, DUET_RW, NOBODY, NOBODY, NOBODY, .asks = NOBODY};
+        g_array_append_val(owners, i);
+    }
+    for (uint32_t i = 0; i < tasks && !s.error; i++) {
+        size_t count;
+        const struct duet__graph_access *access = duet__graph_accesses(graph, i, &count);
+
+        s.first = NOBODY;
+        s.missing = 0;
+        for (size_t k = 0; k < count; k++)
+            ask_order(&s, &access[k], i);
+        starts[i] = left->len;
+        search(&s, i);
+        for (size_t k = duet__graph_task(graph, i)->accesses; count && !s.error; k++, count--)
+            settle_access(&s, i, &g_array_index(graph->accesses, struct duet__graph_access, k));
+    }
+    for (uint32_t i = 0; i < tasks && !s.error; i++)
+        g_array_index(graph->tasks, struct duet__graph_task, i).after = starts[i];
+    g_array_unref(graph->after);
+    graph->after = left;
+    g_free(s.histories);
+    g_free(s.seen);
+    g_free(starts);
+    return s.error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks                                                                                        */
+
 /* Adds all tasks; until they are in order, `where` is the index of the task's record. */
-static int add_tasks(struct duet__starpu *r)
+static int add_tasks(struct reading *r)
 {
     struct duet__graph *graph = r->graph;
     uint32_t *places = g_new0(uint32_t, r->records->len + 1);
@@ -354,9 +664,9 @@ static int add_tasks(struct duet__starpu *r)
     int error = 0;
 
     for (guint i = 0; i < r->records->len; i++)
-        places[i] = duet__starpu_record_at(r, i)->gone ? UINT32_MAX : count++;
+        places[i] = record_at(r, i)->gone ? UINT32_MAX : count++;
     for (guint i = 0; i < r->records->len && !error; i++) {
-        const struct duet__starpu_record *record = duet__starpu_record_at(r, i);
+        const struct record *record = record_at(r, i);
         const char *name = record->fields[NAME], *model = record->fields[MODEL];
         const char *kernel = model ? model : name ? name : "";
         struct duet__graph_task *task;
@@ -378,7 +688,7 @@ static int add_tasks(struct duet__starpu *r)
         }
         begin_ms = fmin(begin_ms, fmin(record->submitted_ms, record->start_ms));
         end_ms = fmax(end_ms, record->end_ms);
-        error = duet__starpu_add_accesses(r, record);
+        error = add_accesses(r, record);
     }
     if (!error)
         error = duet__graph_order(graph, edges, r->path, r->message);
@@ -399,11 +709,11 @@ int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t 
                             const char *path, struct duet_message *message)
 {
     g_autofree char *own = g_strndup(text, length);
-    struct duet__starpu r = {
+    struct reading r = {
         .graph = graph,
         .path = path,
         .message = message,
-        .records = g_array_new(FALSE, FALSE, sizeof(struct duet__starpu_record)),
+        .records = g_array_new(FALSE, FALSE, sizeof(struct record)),
         .after = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
         .jobs = g_hash_table_new(g_str_hash, g_str_equal),
         .data = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL),
@@ -415,17 +725,17 @@ int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t 
     split(&r, own);
     error = read_records(&r);
     for (guint i = 0; i < r.records->len && !error; i++)
-        if (!duet__starpu_record_at(&r, i)->gone)
-            error = classify(&r, duet__starpu_record_at(&r, i));
+        if (!record_at(&r, i)->gone)
+            error = classify(&r, record_at(&r, i));
     if (r.measured[0] || !graph->archs->len)
         (void)duet__graph_arch(graph, "cpu");
     if (r.measured[1])
         (void)duet__graph_arch(graph, "cuda");
     error = error ? error : add_tasks(&r);
-    error = error ? error : duet__starpu_settle(&r);
+    error = error ? error : settle(&r);
     for (guint i = 0; i < graph->tasks->len && !error; i++) {
         struct duet__graph_task *task = &g_array_index(graph->tasks, struct duet__graph_task, i);
-        const struct duet__starpu_record *record = duet__starpu_record_at(&r, task->where);
+        const struct record *record = record_at(&r, task->where);
 
         error = set_seconds(&r, record, duet__graph_seconds(graph, i));
         error =
@@ -606,247 +916,4 @@ double duet__starpu_seconds(const GArray *times, const char *device, uint32_t fo
         samples += all[i].samples;
     }
     return samples > 0 ? sum / samples : NAN;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Finds the data that the tasks of a record access. StarPU's records name data by address, which
- * other data may have later. */
-
-/* Reads a mode: R, W, and S for scratch, X for reduction, C for commuting; none: no access. */
-static bool read_mode(const char *text, enum duet_mode *mode)
-{
-    const bool inner = g_str_has_suffix(text, "X-mpi"); /* an access of StarPU's own sums */
-    const size_t length = strlen(text) - (inner ? strlen("X-mpi") : 0);
-    const bool r = memchr(text, 'R', length), w = memchr(text, 'W', length);
-
-    *mode = memchr(text, 'S', length)        ? DUET_SCRATCH
-            : memchr(text, 'X', length)      ? DUET_REDUCE
-            : w && memchr(text, 'C', length) ? DUET_COMMUTE
-            : inner || (r && w)              ? DUET_RW
-            : w                              ? DUET_W
-                                             : DUET_R;
-    return *text && strspn(text, "RWSXC") >= length;
-}
-
-int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_record *record)
-{
-    static const enum duet__starpu_field fields[] = {HANDLES, MODES, SIZES};
-    char **texts[G_N_ELEMENTS(fields)];
-    guint count = 0;
-    int error = 0;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-        const char *text = record->fields[fields[i]];
-
-        texts[i] = g_strsplit(text ? text : "", " ", -1);
-        count = i ? count : g_strv_length(texts[i]);
-        if (!error && count != g_strv_length(texts[i]))
-            error = duet__starpu_fail(r, record, "not as many Modes or Sizes as Handles", "");
-    }
-    for (guint i = 0; i < count && !error; i++) {
-        const uint64_t bytes = g_ascii_strtoull(texts[2][i], NULL, 10);
-        char *key = g_strconcat(texts[0][i], " ", texts[2][i], NULL);
-        guint data = GPOINTER_TO_UINT(g_hash_table_lookup(r->data, key));
-        enum duet_mode mode = DUET_R;
-
-        if (!*texts[0][i] || strspn(texts[0][i], "0123456789abcdefABCDEFx") < strlen(texts[0][i]))
-            error = duet__starpu_fail(r, record, "Handles: no address: ", texts[0][i]);
-        else if (!g_ascii_isdigit(*texts[2][i]) || bytes > DUET__GRAPH_BYTES_MAX)
-            error = duet__starpu_fail(r, record, "Sizes: no number of bytes: ", texts[2][i]);
-        else if (*texts[1][i] && !read_mode(texts[1][i], &mode))
-            error = duet__starpu_fail(r, record, "Modes: unknown: ", texts[1][i]);
-        if (!data && !error)
-            data = duet__graph_add_data(r->graph, bytes, NULL, true) + 1;
-        if (!error)
-            g_hash_table_replace(r->data, g_steal_pointer(&key), GUINT_TO_POINTER(data));
-        if (!error && *texts[1][i])
-            duet__graph_add_access(r->graph, data - 1, mode);
-        g_free(key);
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-        g_strfreev(texts[i]);
-    return error;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Order                                                                                        */
-
-/* Users of an address: tasks from `now` on share a mode, those from `before` on had the mode
- * before. The next user comes after one of the two groups. */
-struct history {
-    uint32_t data; /* index of its present data */
-    uint32_t mode;
-    uint32_t before, now, last; /* tasks; NOBODY: there is none */
-    double end_ms;              /* end of all its users; NaN: not known */
-    /* task `asks` shares the mode, and comes after tasks `from` to `to` - 1, as edges also say */
-    uint32_t asks, from, to;
-    bool shares, found;
-};
-#define NOBODY UINT32_MAX
-
-struct settling {
-    struct duet__starpu *r;
-    struct history *histories;
-    GArray *owners;   /* uint32_t, by data: its history */
-    GArray *left;     /* uint32_t: explicit edges that data does not imply */
-    GArray *queue;    /* uint32_t: tasks whose edges are searched */
-    uint32_t *seen;   /* by task: 1 + the task for which it was last queued */
-    uint32_t first;   /* first task that may have used the same data */
-    unsigned missing; /* number of its data whose last users are not found */
-    bool all;         /* the search was not cut short */
-    int error;
-};
-
-/* Makes the current task, which accesses data, come after its last users. */
-static void ask_order(struct settling *s, const struct duet__graph_access *access, uint32_t task)
-{
-    struct history *h = &s->histories[access->data];
-
-    if (access->mode == DUET_SCRATCH || h->now == NOBODY || h->asks == task)
-        return;
-    h->asks = task;
-    h->shares = access->mode != DUET_W && access->mode != DUET_RW && access->mode == h->mode;
-    h->from = h->shares ? h->before : h->now;
-    h->to = h->shares ? h->now : task;
-    h->found = h->from == h->to;
-    s->missing += !h->found;
-    s->first = h->found ? s->first : MIN(s->first, h->from);
-}
-
-/* Checks if `earlier` has used data of the task, which then, or if both are of one group, comes
- * after the users before. Returns true if data implies that it comes after `earlier`. */
-static bool find_use(struct settling *s, uint32_t earlier, uint32_t task)
-{
-    size_t count;
-    const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
-    bool implied = false;
-
-    for (size_t i = 0; i < count; i++) {
-        struct history *h = &s->histories[g_array_index(s->owners, uint32_t, access[i].data)];
-
-        if (h->asks != task || h->data != access[i].data || earlier < h->from ||
-            access[i].mode == DUET_SCRATCH)
-            continue;
-        implied |= earlier < h->to;
-        s->missing -= !h->found;
-        h->found = true;
-    }
-    return implied;
-}
-
-/* Searches explicit edges for the last users of the task's data. Distant ones are not searched, as
- * time would grow with the square of tasks. */
-static void search(struct settling *s, uint32_t task)
-{
-    enum { MOST = 1000 };
-    size_t looks = 0;
-
-    s->all = false;
-    g_array_set_size(s->queue, 0);
-    g_array_append_val(s->queue, task);
-    for (guint i = 0; i < s->queue->len && (!i || s->missing); i++) {
-        const uint32_t at = g_array_index(s->queue, uint32_t, i);
-        size_t count;
-        const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
-
-        for (size_t k = 0; k < count && (!i || s->missing); k++) {
-            const bool implied = find_use(s, after[k], task);
-
-            if (!i && !implied)
-                g_array_append_val(s->left, after[k]);
-            if (i && ++looks == MOST)
-                return;
-            if (after[k] > s->first && s->seen[after[k]] != task + 1)
-                g_array_append_val(s->queue, after[k]);
-            s->seen[after[k]] = task + 1;
-        }
-    }
-    s->all = true;
-}
-
-/* Settles an access of the next task. A task that comes after no user of the address, and was
- * submitted when all of them had ended, uses other data that has the address since. */
-static void settle_access(struct settling *s, uint32_t task, struct duet__graph_access *access)
-{
-    struct duet__graph *graph = s->r->graph;
-    const struct duet__starpu_record *record =
-        duet__starpu_record_at(s->r, duet__graph_task(graph, task)->where);
-    struct history *h = &s->histories[access->data];
-    const uint32_t owner = access->data, mode = access->mode;
-    const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no reductions or commuting
-                                                                 accesses */
-
-    if (mode == DUET_SCRATCH)
-        return;
-    access->data = h->data;
-    if (h->last == task) {
-        h->mode = mode == h->mode ? mode : DUET_RW;
-        return;
-    }
-    if (h->now == NOBODY) {
-        g_array_index(graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
-    } else if (!h->found && h->end_ms <= record->submitted_ms) {
-        const uint64_t bytes = duet__graph_datum(graph, h->data)->bytes;
-
-        access->data = h->data = duet__graph_add_data(graph, bytes, NULL, mode != DUET_W);
-        g_array_append_val(s->owners, owner);
-        h->now = NOBODY;
-        h->end_ms = 0;
-    } else if (!h->found && exact && s->all && h->end_ms > record->submitted_ms) {
-        s->error = duet__starpu_fail(s->r, record,
-                                     "it follows others by data, but not by DependsOn: StarPU does "
-                                     "not record what programs without sequential consistency say "
-                                     "by tags",
-                                     "");
-    }
-    if (!h->shares || h->now == NOBODY) {
-        h->before = h->now == NOBODY ? task : h->now;
-        h->now = task;
-        h->mode = mode;
-    }
-    h->last = task;
-    h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
-}
-
-/* Finds the data of accesses, and the explicit edges that are not implied by it. */
-int duet__starpu_settle(struct duet__starpu *r)
-{
-    struct duet__graph *graph = r->graph;
-    const uint32_t tasks = graph->tasks->len;
-    g_autoptr(GArray) owners = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    GArray *left = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    struct settling s = {.r = r,
-                         .histories = g_new0(struct history, graph->data->len + 1),
-                         .owners = owners,
-                         .left = left,
-                         .queue = queue,
-                         .seen = g_new0(uint32_t, tasks + 1)};
-    size_t *starts = g_new(size_t, tasks + 1);
-
-    for (uint32_t i = 0; i < graph->data->len; i++) {
-        s.histories[i] = (struct history){i, DUET_RW, NOBODY, NOBODY, NOBODY, .asks = NOBODY};
-        g_array_append_val(owners, i);
-    }
-    for (uint32_t i = 0; i < tasks && !s.error; i++) {
-        size_t count;
-        const struct duet__graph_access *access = duet__graph_accesses(graph, i, &count);
-
-        s.first = NOBODY;
-        s.missing = 0;
-        for (size_t k = 0; k < count; k++)
-            ask_order(&s, &access[k], i);
-        starts[i] = left->len;
-        search(&s, i);
-        for (size_t k = duet__graph_task(graph, i)->accesses; count && !s.error; k++, count--)
-            settle_access(&s, i, &g_array_index(graph->accesses, struct duet__graph_access, k));
-    }
-    for (uint32_t i = 0; i < tasks && !s.error; i++)
-        g_array_index(graph->tasks, struct duet__graph_task, i).after = starts[i];
-    g_array_unref(graph->after);
-    graph->after = left;
-    g_free(s.histories);
-    g_free(s.seen);
-    g_free(starts);
-    return s.error;
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "base/fields.h"
 #include "base/json.h"
 

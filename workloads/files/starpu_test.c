@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of StarPU and its performance models are read as they are, and bad input is refused. */
-#include "workloads/files/starpu.h"
+#include "workloads/files/graph.h"
 #include "workloads/files/testing.h"
 #include "report/testing_mutate.h"
 

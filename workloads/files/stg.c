@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "base/json.h"
 
 /* Bytes of a cost of 1: those that a link of 1 GB/s moves in a second. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/files/formats.h"
+#include "workloads/files/graph.h"
 #include "report/testing_mutate.h"
 
 /* Makes a graph that uses every property of graphs. */
