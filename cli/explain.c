@@ -8,7 +8,7 @@
 #include "cli/job.h"
 #include "base/files.h"
 #include "report/page/page.h"
-#include "trace/merge.h"
+#include "trace/run.h"
 #include "runs/session.h"
 #include "trace/trace.h"
 

@@ -29,7 +29,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
     bytes "${bytes}")
-  file(WRITE ${OUTPUT} "#include \"report/page/template.h\"\n"
+  file(WRITE ${OUTPUT} "#include \"report/page/page.h\"\n"
     "const char duet__page_template[] = {\n${bytes}0};\n")
   return()
 endif()

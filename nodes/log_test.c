@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Notes of tasks, data and messages are found again. */
-#include "nodes/log.h"
+#include "nodes/nodes.h"
 
 #include <assert.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "nodes/model.h"
-#include "nodes/log.h"
+#include "nodes/nodes.h"
 
 static void end_message(struct duet__message *message, int status)
 {

@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 
 #include "core/engine.h"
-#include "nodes/log.h"
 #include "nodes/nodes.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/svg.h"
 
 const char *const duet__gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd", "#b0457b"};
 const char *const duet__gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs",
@@ -383,7 +382,7 @@ void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Parts that all SVG pictures share: svg.h                                                      */
+/* Parts that all SVG pictures share                                                             */
 
 const char *const duet__svg_colours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1",
                                          "#e15759", "#3aa6a0", "#d4a72c", "#9c755f"};

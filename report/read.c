@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads JSON of reports and validations, and detects the kind of a file. */
-#include "report/read.h"
+#include "report/compare.h"
 
 #include <string.h>
 

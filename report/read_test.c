@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports and validations are read as they were written, and other files are refused. */
-#include "report/read.h"
+#include "report/compare.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 
 #include "trace/counters.h"
 #include "trace/trace.h"
-#include "trace/path.h"
+#include "trace/account.h"
 #include "validate/what_if.h"
 
 /* Analysis of a run, all borrowed. */

@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-#include "runs/load.h"
+#include "runs/rounds.h"
 
 #define ALL "cpu  110 3 34 4500 56 6 7 9 900 0"
 #define LINES                                                                                      \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference kernel: products of matrices that stay in a core's caches, in plain C. */
-#include "runs/load.h"
+#include "runs/rounds.h"
 
 #include <stdlib.h>
 

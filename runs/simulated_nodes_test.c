@@ -3,7 +3,7 @@
 
 #include "trace/run.h"
 #include "runs/session.h"
-#include "trace/path.h"
+#include "trace/account.h"
 
 enum { TILES = 8, TASKS = TILES * (TILES + 1) * (TILES + 2) / 6 };
 

@@ -16,7 +16,7 @@
 #include "core/engine.h"
 #include "nodes/nodes.h"
 #include "base/files.h"
-#include "trace/merge.h"
+#include "trace/run.h"
 #include "trace/trace.h"
 #include "trace/bounds.h"
 

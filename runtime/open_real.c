@@ -12,7 +12,7 @@
 #include "core/engine.h"
 #include "nodes/mpi.h"
 #include "nodes/nodes.h"
-#include "platforms/model/lookup.h"
+#include "platforms/model/curves.h"
 #include "real/real.h"
 
 static double seconds(void *kept, const struct duet__class *klass, unsigned arch)

@@ -8,7 +8,6 @@
 
 #include <duet/random.h>
 
-#include "nodes/log.h"
 #include "nodes/nodes.h"
 #include "sim/testing.h"
 

@@ -5,7 +5,7 @@
 
 #include <duet/random.h>
 
-#include "platforms/model/lookup.h"
+#include "platforms/model/curves.h"
 #include "sim/internal.h"
 
 int duet__sim_classify(void *engine, const struct duet__class *klass, uint64_t *archs,

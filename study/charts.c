@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/table.h"
-#include "report/svg.h"
+#include "report/gantt.h"
 #include "study/answer.h"
 
 /* Sizes in units of the picture. */

@@ -97,7 +97,7 @@ RULES = [
     ("study/mpi", "c posix linux mpi duet/* ."),
     ("study/ranks", "c posix glib sockets duet/* ."),
     ("study/*", "c posix linux glib sqlite duet/* base/*.h platforms/platform.h runtime/*.h"
-                " runs/*.h report/page/page.h report/svg.h ."),
+                " runs/*.h report/page/page.h report/gantt.h ."),
     ("cli/*", "c posix glib duet/* base/*.h platforms/*.h platforms/model/*.h workloads/*.h"
               " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/path.h runs/*.h"
               " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs on two nodes, made by hand, become one. */
-#include "trace/merge.h"
+#include "trace/run.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "report/gantt.h"
 #include "trace/released.h"
 #include "trace/trace.h"
-#include "trace/path.h"
+#include "trace/account.h"
 #include "trace/testing_account.h"
 
 enum { AHEAD_S = 100 };

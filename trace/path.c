@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path of a run, walked back from its end. */
-#include "trace/path.h"
+#include "trace/account.h"
 #include "trace/trace.h"
 
 #include <math.h>

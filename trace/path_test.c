@@ -3,7 +3,7 @@
  * Critical paths, and what workers wait for, of recordings made by hand; and of simulations of
  * random graphs, whose paths have neither gaps nor overlaps.
  */
-#include "trace/path.h"
+#include "trace/account.h"
 
 #include <math.h>
 

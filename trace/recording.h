@@ -77,7 +77,7 @@ static inline int duet__by_task(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* True if a memory is a host's: each of several nodes has one (merge.h). */
+/* True if a memory is a host's: each of several nodes has one (run.h). */
 static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
 {
     const char *name = machine->nodes[memory].name;

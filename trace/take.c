@@ -6,7 +6,7 @@
 
 #include "core/engine.h"
 #include "nodes/nodes.h"
-#include "trace/merge.h"
+#include "trace/run.h"
 #include "trace/wire.h"
 
 void duet__node_run_fini(struct duet__node_run *part)

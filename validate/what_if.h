@@ -7,7 +7,7 @@
 #include "runs/monitor.h"
 #include "runs/request.h"
 #include "trace/trace.h"
-#include "trace/path.h"
+#include "trace/account.h"
 
 /* One change. */
 struct duet__change {

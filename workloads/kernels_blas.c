@@ -45,6 +45,9 @@ static int blas_int(size_t size)
     return (int)size;
 }
 
+/* Calls a routine of CBLAS in the precision of a view. */
+#define BLAS(a, name, ...) (is_single(a) ? cblas_s##name(__VA_ARGS__) : cblas_d##name(__VA_ARGS__))
+
 static void *at(const struct duet_buffer *a, size_t i, size_t j)
 {
     return (char *)a->data + (i + j * a->ld) * a->element_bytes;
@@ -71,24 +74,15 @@ void duet__blas_gemm(bool transposed, double alpha, const struct duet_buffer *a,
     CBLAS_TRANSPOSE trans = transposed ? CblasTrans : CblasNoTrans;
     int m = blas_int(c->rows), n = blas_int(c->cols), k = blas_int(a->cols);
     int lda = blas_int(a->ld), ldb = blas_int(b->ld), ldc = blas_int(c->ld);
-    if (is_single(c))
-        cblas_sgemm(CblasColMajor, CblasNoTrans, trans, m, n, k, (float)alpha, a->data, lda,
-                    b->data, ldb, 1, c->data, ldc);
-    else
-        cblas_dgemm(CblasColMajor, CblasNoTrans, trans, m, n, k, alpha, a->data, lda, b->data, ldb,
-                    1, c->data, ldc);
+    BLAS(c, gemm, CblasColMajor, CblasNoTrans, trans, m, n, k, alpha, a->data, lda, b->data, ldb, 1,
+         c->data, ldc);
 }
 
 void duet__blas_syrk(const struct duet_buffer *a, const struct duet_buffer *c)
 {
     int n = blas_int(c->rows), k = blas_int(a->cols);
     int lda = blas_int(a->ld), ldc = blas_int(c->ld);
-    if (is_single(c))
-        cblas_ssyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, -1, a->data, lda, 1, c->data,
-                    ldc);
-    else
-        cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, n, k, -1, a->data, lda, 1, c->data,
-                    ldc);
+    BLAS(c, syrk, CblasColMajor, CblasLower, CblasNoTrans, n, k, -1, a->data, lda, 1, c->data, ldc);
 }
 
 /* A triangular matrix in BLAS's words. */
@@ -110,12 +104,8 @@ static void solve(enum duet__triangle triangle, const struct duet_buffer *t,
 {
     const struct triangle *kind = &triangles[triangle];
     int m = blas_int(b->rows), n = blas_int(b->cols), ldt = blas_int(t->ld), ldb = blas_int(b->ld);
-    if (is_single(b))
-        cblas_strsm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
-                    t->data, ldt, b->data, ldb);
-    else
-        cblas_dtrsm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
-                    t->data, ldt, b->data, ldb);
+    BLAS(b, trsm, CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1, t->data,
+         ldt, b->data, ldb);
 }
 
 void duet__blas_trsm(enum duet__triangle triangle, const struct duet_buffer *t,
@@ -147,12 +137,8 @@ void duet__blas_trmm(enum duet__triangle triangle, const struct duet_buffer *t,
 {
     const struct triangle *kind = &triangles[triangle];
     int m = blas_int(b->rows), n = blas_int(b->cols), ldt = blas_int(t->ld), ldb = blas_int(b->ld);
-    if (is_single(b))
-        cblas_strmm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
-                    t->data, ldt, b->data, ldb);
-    else
-        cblas_dtrmm(CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1,
-                    t->data, ldt, b->data, ldb);
+    BLAS(b, trmm, CblasColMajor, kind->side, kind->uplo, kind->trans, kind->diag, m, n, 1, t->data,
+         ldt, b->data, ldb);
 }
 
 void duet__blas_eliminate(const struct duet_buffer *a, size_t k)
@@ -161,33 +147,20 @@ void duet__blas_eliminate(const struct duet_buffer *a, size_t k)
     double pivot = duet__view_get(a, k, k);
     if (m == 0)
         return;
-    if (is_single(a)) {
-        cblas_sscal(m, (float)(1 / pivot), at(a, k + 1, k), 1);
-        cblas_sger(CblasColMajor, m, n, -1, at(a, k + 1, k), 1, at(a, k, k + 1), ld,
-                   at(a, k + 1, k + 1), ld);
-    } else {
-        cblas_dscal(m, 1 / pivot, at(a, k + 1, k), 1);
-        cblas_dger(CblasColMajor, m, n, -1, at(a, k + 1, k), 1, at(a, k, k + 1), ld,
-                   at(a, k + 1, k + 1), ld);
-    }
+    BLAS(a, scal, m, 1 / pivot, at(a, k + 1, k), 1);
+    BLAS(a, ger, CblasColMajor, m, n, -1, at(a, k + 1, k), 1, at(a, k, k + 1), ld,
+         at(a, k + 1, k + 1), ld);
 }
 
 void duet__blas_swap(const struct duet_buffer *a, size_t i, const struct duet_buffer *b, size_t j)
 {
     int n = blas_int(a->cols), lda = blas_int(a->ld), ldb = blas_int(b->ld);
-    if (is_single(a))
-        cblas_sswap(n, at(a, i, 0), lda, at(b, j, 0), ldb);
-    else
-        cblas_dswap(n, at(a, i, 0), lda, at(b, j, 0), ldb);
+    BLAS(a, swap, n, at(a, i, 0), lda, at(b, j, 0), ldb);
 }
 
 void duet__blas_axpy(double alpha, const struct duet_buffer *x, const struct duet_buffer *y)
 {
-    int n = blas_int(y->rows);
-    if (is_single(y))
-        cblas_saxpy(n, (float)alpha, x->data, 1, y->data, 1);
-    else
-        cblas_daxpy(n, alpha, x->data, 1, y->data, 1);
+    BLAS(y, axpy, blas_int(y->rows), alpha, x->data, 1, y->data, 1);
 }
 
 int duet__blas_potrf(const struct duet_buffer *a)

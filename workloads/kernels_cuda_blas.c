@@ -24,15 +24,33 @@ static int handles_of(const struct duet_call *call, struct duet__cuda_handles **
     return duet__cuda_handles(out, (cudaStream_t)call->stream, call->message);
 }
 
-/* Calls function NAME of cuBLAS with a handle and these arguments; the value is that of
- * duet__cublas_check. */
-#define CUBLAS(handles, message, name, ...)                                                        \
-    duet__cublas_check((handles)->library, (handles)->library->name((handles)->blas, __VA_ARGS__), \
-                       #name, message)
+/* Calls a routine of cuBLAS with a handle and these arguments in the precision of a buffer; the
+ * value is that of duet__cublas_check. */
+#define CUBLAS(a, handles, message, name, ...)                                                     \
+    (is_single(a)                                                                                  \
+         ? duet__cublas_check((handles)->library,                                                  \
+                              (handles)->library->cublasS##name((handles)->blas, __VA_ARGS__),     \
+                              "cublasS" #name, message)                                            \
+         : duet__cublas_check((handles)->library,                                                  \
+                              (handles)->library->cublasD##name((handles)->blas, __VA_ARGS__),     \
+                              "cublasD" #name, message))
 
-/* Calls function NAME of cuSOLVER; the value is that of duet__cusolver_check. */
-#define CUSOLVER(handles, message, name, ...)                                                      \
-    duet__cusolver_check((handles)->library->name((handles)->solver, __VA_ARGS__), #name, message)
+/* Calls a routine of cuSOLVER likewise; the value is that of duet__cusolver_check. */
+#define CUSOLVER(a, handles, message, name, ...)                                                   \
+    (is_single(a) ? duet__cusolver_check((handles)->library->cusolverDnS##name((handles)->solver,  \
+                                                                               __VA_ARGS__),       \
+                                         "cusolverDnS" #name, message)                             \
+                  : duet__cusolver_check((handles)->library->cusolverDnD##name((handles)->solver,  \
+                                                                               __VA_ARGS__),       \
+                                         "cusolverDnD" #name, message))
+
+/* Returns 1 or -1 in the precision of a buffer. */
+static const void *unit(const struct duet_buffer *a, bool minus)
+{
+    static const double doubles[] = {1, -1};
+    static const float singles[] = {1, -1};
+    return is_single(a) ? (const void *)&singles[minus] : &doubles[minus];
+}
 
 static int gemm(const struct duet_call *call)
 {
@@ -41,34 +59,25 @@ static int gemm(const struct duet_call *call)
     cublasOperation_t trans = args->form & DUET__TRANSPOSED ? CUBLAS_OP_T : CUBLAS_OP_N;
     int m = blas_int(c->rows), n = blas_int(c->cols), k = blas_int(a->cols);
     int lda = blas_int(a->ld), ldb = blas_int(b->ld), ldc = blas_int(c->ld);
-    const double alpha = args->form & DUET__MINUS ? -1 : 1, one = 1;
-    const float alpha_single = (float)alpha, one_single = 1;
     struct duet__cuda_handles *handles;
     int error = handles_of(call, &handles);
     if (error)
         return error;
-    if (is_single(c))
-        return CUBLAS(handles, call->message, cublasSgemm, CUBLAS_OP_N, trans, m, n, k,
-                      &alpha_single, a->data, lda, b->data, ldb, &one_single, c->data, ldc);
-    return CUBLAS(handles, call->message, cublasDgemm, CUBLAS_OP_N, trans, m, n, k, &alpha, a->data,
-                  lda, b->data, ldb, &one, c->data, ldc);
+    return CUBLAS(c, handles, call->message, gemm, CUBLAS_OP_N, trans, m, n, k,
+                  unit(c, args->form & DUET__MINUS), a->data, lda, b->data, ldb, unit(c, false),
+                  c->data, ldc);
 }
 
 static int syrk(const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0], *c = &call->buffers[1];
     int n = blas_int(c->rows), k = blas_int(a->cols), lda = blas_int(a->ld), ldc = blas_int(c->ld);
-    const double minus = -1, one = 1;
-    const float minus_single = -1, one_single = 1;
     struct duet__cuda_handles *handles;
     int error = handles_of(call, &handles);
     if (error)
         return error;
-    if (is_single(c))
-        return CUBLAS(handles, call->message, cublasSsyrk, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n,
-                      k, &minus_single, a->data, lda, &one_single, c->data, ldc);
-    return CUBLAS(handles, call->message, cublasDsyrk, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n, k,
-                  &minus, a->data, lda, &one, c->data, ldc);
+    return CUBLAS(c, handles, call->message, syrk, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, n, k,
+                  unit(c, true), a->data, lda, unit(c, false), c->data, ldc);
 }
 
 /* A triangular matrix in BLAS's words. */
@@ -84,17 +93,12 @@ static int solve(const struct duet_call *call, struct triangle kind)
 {
     const struct duet_buffer *t = &call->buffers[0], *b = &call->buffers[1];
     int m = blas_int(b->rows), n = blas_int(b->cols), ldt = blas_int(t->ld), ldb = blas_int(b->ld);
-    const double one = 1;
-    const float one_single = 1;
     struct duet__cuda_handles *handles;
     int error = handles_of(call, &handles);
     if (error)
         return error;
-    if (is_single(b))
-        return CUBLAS(handles, call->message, cublasStrsm, kind.side, kind.uplo, kind.trans,
-                      kind.diag, m, n, &one_single, t->data, ldt, b->data, ldb);
-    return CUBLAS(handles, call->message, cublasDtrsm, kind.side, kind.uplo, kind.trans, kind.diag,
-                  m, n, &one, t->data, ldt, b->data, ldb);
+    return CUBLAS(b, handles, call->message, trsm, kind.side, kind.uplo, kind.trans, kind.diag, m,
+                  n, unit(b, false), t->data, ldt, b->data, ldb);
 }
 
 static int trsm(const struct duet_call *call)
@@ -124,11 +128,9 @@ static int axpy(const struct duet_call *call)
     int error = handles_of(call, &handles);
     if (error)
         return error;
-    if (is_single(y))
-        return CUBLAS(handles, call->message, cublasSaxpy, blas_int(y->rows), &alpha_single,
-                      x->data, 1, y->data, 1);
-    return CUBLAS(handles, call->message, cublasDaxpy, blas_int(y->rows), &args->alpha, x->data, 1,
-                  y->data, 1);
+    return CUBLAS(y, handles, call->message, axpy, blas_int(y->rows),
+                  is_single(y) ? (const void *)&alpha_single : &args->alpha, x->data, 1, y->data,
+                  1);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -167,70 +169,34 @@ static int report(const struct factoring *f, const struct duet_call *call)
                               "cudaMemcpyAsync", call->message);
 }
 
-static int potrf_single(struct factoring *f, const struct duet_call *call)
-{
-    int error = CUSOLVER(f->handles, call->message, cusolverDnSpotrf_bufferSize,
-                         CUBLAS_FILL_MODE_LOWER, f->n, f->a->data, f->ld, &f->elements);
-    if (!error)
-        error = get_workspace(f, call);
-    if (!error)
-        error = CUSOLVER(f->handles, call->message, cusolverDnSpotrf, CUBLAS_FILL_MODE_LOWER, f->n,
-                         f->a->data, f->ld, f->workspace, f->elements, f->info);
-    return error;
-}
-
-static int potrf_double(struct factoring *f, const struct duet_call *call)
-{
-    int error = CUSOLVER(f->handles, call->message, cusolverDnDpotrf_bufferSize,
-                         CUBLAS_FILL_MODE_LOWER, f->n, f->a->data, f->ld, &f->elements);
-    if (!error)
-        error = get_workspace(f, call);
-    if (!error)
-        error = CUSOLVER(f->handles, call->message, cusolverDnDpotrf, CUBLAS_FILL_MODE_LOWER, f->n,
-                         f->a->data, f->ld, f->workspace, f->elements, f->info);
-    return error;
-}
-
 static int potrf(const struct duet_call *call)
 {
     struct factoring f;
     int error = call_begin(&f, call);
     if (!error)
-        error = is_single(f.a) ? potrf_single(&f, call) : potrf_double(&f, call);
+        error = CUSOLVER(f.a, f.handles, call->message, potrf_bufferSize, CUBLAS_FILL_MODE_LOWER,
+                         f.n, f.a->data, f.ld, &f.elements);
+    if (!error)
+        error = get_workspace(&f, call);
+    if (!error)
+        error = CUSOLVER(f.a, f.handles, call->message, potrf, CUBLAS_FILL_MODE_LOWER, f.n,
+                         f.a->data, f.ld, f.workspace, f.elements, f.info);
     return error ? error : report(&f, call);
 }
 
 /* Factorises without pivoting, as there is no room for pivots. */
-static int getrf_single(struct factoring *f, const struct duet_call *call)
-{
-    int error = CUSOLVER(f->handles, call->message, cusolverDnSgetrf_bufferSize, f->n, f->n,
-                         f->a->data, f->ld, &f->elements);
-    if (!error)
-        error = get_workspace(f, call);
-    if (!error)
-        error = CUSOLVER(f->handles, call->message, cusolverDnSgetrf, f->n, f->n, f->a->data, f->ld,
-                         f->workspace, NULL, f->info);
-    return error;
-}
-
-static int getrf_double(struct factoring *f, const struct duet_call *call)
-{
-    int error = CUSOLVER(f->handles, call->message, cusolverDnDgetrf_bufferSize, f->n, f->n,
-                         f->a->data, f->ld, &f->elements);
-    if (!error)
-        error = get_workspace(f, call);
-    if (!error)
-        error = CUSOLVER(f->handles, call->message, cusolverDnDgetrf, f->n, f->n, f->a->data, f->ld,
-                         f->workspace, NULL, f->info);
-    return error;
-}
-
 static int getrf_nopiv(const struct duet_call *call)
 {
     struct factoring f;
     int error = call_begin(&f, call);
     if (!error)
-        error = is_single(f.a) ? getrf_single(&f, call) : getrf_double(&f, call);
+        error = CUSOLVER(f.a, f.handles, call->message, getrf_bufferSize, f.n, f.n, f.a->data, f.ld,
+                         &f.elements);
+    if (!error)
+        error = get_workspace(&f, call);
+    if (!error)
+        error = CUSOLVER(f.a, f.handles, call->message, getrf, f.n, f.n, f.a->data, f.ld,
+                         f.workspace, NULL, f.info);
     return error ? error : report(&f, call);
 }
 

@@ -129,6 +129,15 @@ static int call_end(const struct duet_call *call, const struct place *place, con
 /* Column-major, as in BLAS. */
 static const CLBlastLayout columns = CLBlastLayoutColMajor;
 
+/* Calls a routine of CLBlast in the precision of the place. */
+#define ROUTINE(place, name, ...)                                                                  \
+    ((place)->single ? library.CLBlastS##name(__VA_ARGS__) : library.CLBlastD##name(__VA_ARGS__))
+
+/* Ends the call of a kernel that is one routine. */
+#define CALL(call, place, name, ...)                                                               \
+    call_end(call, place, (place)->single ? "CLBlastS" #name : "CLBlastD" #name,                   \
+             ROUTINE(place, name, __VA_ARGS__))
+
 static int gemm(const struct duet_call *call)
 {
     const struct duet__tile_args *args = call->args;
@@ -140,17 +149,9 @@ static int gemm(const struct duet_call *call)
     int error = call_begin(&p, call);
     if (error)
         return error;
-    if (p.single)
-        return call_end(call, &p, "CLBlastSgemm",
-                        library.CLBlastSgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols,
-                                             a->cols, alpha, p.memory, p.at[0], a->ld, p.memory,
-                                             p.at[1], b->ld, 1, p.memory, p.at[2], c->ld, &p.queue,
-                                             NULL));
-    return call_end(call, &p, "CLBlastDgemm",
-                    library.CLBlastDgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols,
-                                         a->cols, alpha, p.memory, p.at[0], a->ld, p.memory,
-                                         p.at[1], b->ld, 1, p.memory, p.at[2], c->ld, &p.queue,
-                                         NULL));
+    return CALL(call, &p, gemm, columns, CLBlastTransposeNo, trans, c->rows, c->cols, a->cols,
+                alpha, p.memory, p.at[0], a->ld, p.memory, p.at[1], b->ld, 1, p.memory, p.at[2],
+                c->ld, &p.queue, NULL);
 }
 
 static int syrk(const struct duet_call *call)
@@ -160,15 +161,8 @@ static int syrk(const struct duet_call *call)
     int error = call_begin(&p, call);
     if (error)
         return error;
-    if (p.single)
-        return call_end(call, &p, "CLBlastSsyrk",
-                        library.CLBlastSsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo,
-                                             c->rows, a->cols, -1, p.memory, p.at[0], a->ld, 1,
-                                             p.memory, p.at[1], c->ld, &p.queue, NULL));
-    return call_end(call, &p, "CLBlastDsyrk",
-                    library.CLBlastDsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo, c->rows,
-                                         a->cols, -1, p.memory, p.at[0], a->ld, 1, p.memory,
-                                         p.at[1], c->ld, &p.queue, NULL));
+    return CALL(call, &p, syrk, columns, CLBlastTriangleLower, CLBlastTransposeNo, c->rows, a->cols,
+                -1, p.memory, p.at[0], a->ld, 1, p.memory, p.at[1], c->ld, &p.queue, NULL);
 }
 
 /* A triangular matrix in BLAS's words. */
@@ -197,14 +191,10 @@ static CLBlastStatusCode solve_own(const struct place *p, const struct duet_buff
 {
     cl_command_queue queue = p->queue;
     cl_int error = copy_own(p, b, own, false);
-    if (!error && p->single)
-        error = library.CLBlastStrsm(columns, kind.side, kind.triangle, kind.trans, kind.diagonal,
-                                     b->rows, b->cols, 1, p->memory, p->at[0], t->ld, own, 0,
-                                     b->rows, &queue, NULL);
-    else if (!error)
-        error = library.CLBlastDtrsm(columns, kind.side, kind.triangle, kind.trans, kind.diagonal,
-                                     b->rows, b->cols, 1, p->memory, p->at[0], t->ld, own, 0,
-                                     b->rows, &queue, NULL);
+    if (!error)
+        error =
+            ROUTINE(p, trsm, columns, kind.side, kind.triangle, kind.trans, kind.diagonal, b->rows,
+                    b->cols, 1, p->memory, p->at[0], t->ld, own, 0, b->rows, &queue, NULL);
     return (CLBlastStatusCode)(error ? error : copy_own(p, b, own, true));
 }
 
@@ -254,13 +244,8 @@ static int axpy(const struct duet_call *call)
     int error = call_begin(&p, call);
     if (error)
         return error;
-    if (p.single)
-        return call_end(call, &p, "CLBlastSaxpy",
-                        library.CLBlastSaxpy(count, (float)args->alpha, p.memory, p.at[0], 1,
-                                             p.memory, p.at[1], 1, &p.queue, NULL));
-    return call_end(call, &p, "CLBlastDaxpy",
-                    library.CLBlastDaxpy(count, args->alpha, p.memory, p.at[0], 1, p.memory,
-                                         p.at[1], 1, &p.queue, NULL));
+    return CALL(call, &p, axpy, count, args->alpha, p.memory, p.at[0], 1, p.memory, p.at[1], 1,
+                &p.queue, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------- */

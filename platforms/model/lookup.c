@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks up classes in calibrations, for engines whose kernels take calibrated times. */
-#include "platforms/model/lookup.h"
+#include "platforms/model/curves.h"
 
 #include "core/engine.h"
 

@@ -10,10 +10,8 @@
 
 #include "base/fields.h"
 #include "report/gantt.h"
-#include "report/page/template.h"
-#include "report/svg.h"
+#include "trace/account.h"
 #include "trace/counters.h"
-#include "trace/path.h"
 
 enum {
     BARS = 800000,  /* of all timelines together, some 20 MB; longer ones are merged to their

@@ -32,4 +32,10 @@ void duet__page_write_validation(FILE *stream, const struct duet__validation *va
 /* Writes a page whose data is one JSON object, written by `write` with `data`. */
 void duet__page_write(FILE *stream, duet__file_fn *write, const void *data);
 
+/* ------------------------------------------------------------------------------------------- */
+/* The page without its data: page.html with style sheet, d3 and scripts, put together and made an
+ * object by cmake/page.cmake. The data belongs where it says @REPORT@ and @EXTRA@. */
+
+extern const char duet__page_template[];
+
 #endif

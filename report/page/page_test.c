@@ -8,7 +8,6 @@
 #include <jansson.h>
 
 #include "report/gantt.h"
-#include "report/page/template.h"
 #include "validate/testing_validation.h"
 
 /* One of the pieces of data, to be freed by json_decref. */
