@@ -9,9 +9,8 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/openmp.h"
 #include "runs/monitor.h"
-#include "runtime/modules/path.h"
+#include "runtime/modules/module.h"
 
 static char **make_environment(const struct duet__openmp *run, const char *recorder)
 {

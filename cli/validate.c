@@ -5,7 +5,6 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/openmp.h"
 #include "cli/tables.h"
 #include "validate/experiment.h"
 #include "base/files.h"

@@ -7,7 +7,6 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/openmp.h"
 #include "cli/tables.h"
 #include "report/validation_parts.h"
 #include "runs/rounds.h"

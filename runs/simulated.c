@@ -12,7 +12,7 @@
 #include "runs/executor.h"
 #include "runs/monitor.h"
 #include "runs/session.h"
-#include "trace/wire.h"
+#include "trace/run.h"
 #include "runtime/open.h"
 
 /* The runs of a request under way; a job's number is that of its run, policy after policy. */

@@ -99,7 +99,7 @@ RULES = [
     ("study/*", "c posix linux glib sqlite duet/* base/*.h platforms/platform.h runtime/*.h"
                 " runs/*.h report/page/page.h report/gantt.h ."),
     ("cli/*", "c posix glib duet/* base/*.h platforms/*.h platforms/model/*.h workloads/*.h"
-              " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/path.h runs/*.h"
+              " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/module.h runs/*.h"
               " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),
     ("python/policy", "duet/policy.h"),
     ("python/graph", "c-pure glib duet/* base/json.h workloads/files/graph.h"),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "base/texts.h"
 #include "trace/released.h"
 
@@ -199,13 +200,6 @@ static void add_stats(struct duet_stats *to, const struct duet_stats *from)
     to->critical_path_s = fmax(to->critical_path_s, from->critical_path_s);
 }
 
-static int by_value(const void *left, const void *right)
-{
-    const double a = *(const double *)left, b = *(const double *)right;
-
-    return (a > b) - (a < b);
-}
-
 /* Merges figures; nodes without a task have no dates. Returns the start by the first clock. */
 static double merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
 {
@@ -234,7 +228,7 @@ static double merge_stats(const struct duet__node_run *parts, unsigned count, st
 
         idle[i] = room_s > 0 ? 1 - parts[i].stats.busy_s / room_s : 0;
     }
-    qsort(idle, count, sizeof *idle, by_value);
+    duet__sort(idle, count);
     run->over.idle_least = idle[0];
     run->over.idle_median = (idle[(count - 1) / 2] + idle[count / 2]) / 2;
     run->over.idle_most = idle[count - 1];

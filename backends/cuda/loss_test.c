@@ -181,7 +181,7 @@ static void test_fuse(void)
 /* An error that is not listed breaks the device if the next call has it, too. */
 static void test_unlisted(void)
 {
-    enum { UNLISTED = 730 }; /* an error that errors.c does not list */
+    enum { UNLISTED = 730 }; /* an error that device.c does not list */
     for (unsigned lasting = 0; lasting < 2; lasting++) {
         struct scene s;
         begin(&s, 2);

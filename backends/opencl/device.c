@@ -8,7 +8,7 @@
 #include "backends/opencl/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Meaning of errors of OpenCL. */
+/* Errors of OpenCL                                                                             */
 
 enum {
     NO_PLATFORM = -1001, /* CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd */

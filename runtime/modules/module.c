@@ -8,7 +8,6 @@
 #include <glib.h>
 
 #include "platforms/platform.h"
-#include "runtime/modules/path.h"
 
 char *duet__module_path(const char *name)
 {

@@ -62,4 +62,7 @@ struct duet__mpi_module {
  */
 const void *duet__module_open(const char *name, struct duet_message *message);
 
+/* Returns the file libduet-NAME.so, for g_free; NULL: it is not where it belongs. */
+char *duet__module_path(const char *name);
+
 #endif

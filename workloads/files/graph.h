@@ -199,19 +199,22 @@ double *duet__graph_sources(const struct duet__problem *problem,
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 
+/* True if this seems to be of a format; `text` ends with a zero. */
+typedef bool duet__graph_is_fn(const char *text, size_t length, const char *path);
+/* Reads into an initialised graph, which the caller frees, even after an error. DUET_EPARSE with a
+ * message that begins with the path. */
+typedef int duet__graph_read_fn(struct duet__graph *graph, const char *text, size_t length,
+                                const char *path, struct duet_message *message);
+/* Writes a struct duet__graph. Errors stay with the stream. */
+typedef void duet__graph_write_fn(FILE *stream, const void *graph);
+
 /* A format of task graph files: one file each, one line in formats.c. */
 struct duet__graph_format {
     const char *name, *description;
-    /* True if this seems to be one; `text` ends with a zero. */
-    bool (*is)(const char *text, size_t length, const char *path);
-    /* Reads into an initialised graph, which the caller frees, even after an error. DUET_EPARSE
-     * with a message that begins with the path. */
-    int (*read)(struct duet__graph *graph, const char *text, size_t length, const char *path,
-                struct duet_message *message);
-    /* Writes a struct duet__graph; NULL: the format can only be read. Errors stay with the
-     * stream. */
-    void (*write)(FILE *stream, const void *graph);
-    bool needs_times; /* times of all tasks must be known */
+    duet__graph_is_fn *is;
+    duet__graph_read_fn *read;
+    duet__graph_write_fn *write; /* NULL: the format can only be read */
+    bool needs_times;            /* times of all tasks must be known */
 };
 
 /* Returns the index-th format, NULL beyond the last. */
@@ -228,39 +231,19 @@ DUET_MUST_CHECK int duet__graph_read(const char *path, const struct duet__graph_
 void duet__graph_free(struct duet__graph *graph); /* NULL is fine */
 
 /* ------------------------------------------------------------------------------------------- */
-/* Readers and writers of task graphs, with the contract of struct duet__graph_format. */
+/* Readers and writers of task graphs                                                           */
 
 /* Upper bounds of seconds and flops of a task, and of bytes of data. */
 #define DUET__GRAPH_SECONDS_MAX 1e15
 #define DUET__GRAPH_WORK_MAX 1e30
 #define DUET__GRAPH_BYTES_MAX (UINT64_C(1) << 60)
 
-int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t length,
-                          const char *path, struct duet_message *message);
-void duet__graph_write_json(FILE *stream, const void *data);
-
-bool duet__graph_is_starpu(const char *text, size_t length, const char *path);
-int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t length,
-                            const char *path, struct duet_message *message);
-
-bool duet__graph_is_trace(const char *text, size_t length, const char *path);
-int duet__graph_read_trace(struct duet__graph *graph, const char *text, size_t length,
-                           const char *path, struct duet_message *message);
-
-bool duet__graph_is_stg(const char *text, size_t length, const char *path);
-int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t length,
-                         const char *path, struct duet_message *message);
-void duet__graph_write_stg(FILE *stream, const void *data);
-
-bool duet__graph_is_dot(const char *text, size_t length, const char *path);
-int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t length,
-                         const char *path, struct duet_message *message);
-void duet__graph_write_dot(FILE *stream, const void *data);
-
-bool duet__graph_is_wfformat(const char *text, size_t length, const char *path);
-int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_t length,
-                              const char *path, struct duet_message *message);
-void duet__graph_write_wfformat(FILE *stream, const void *data);
+duet__graph_is_fn duet__graph_is_starpu, duet__graph_is_trace, duet__graph_is_stg,
+    duet__graph_is_dot, duet__graph_is_wfformat;
+duet__graph_read_fn duet__graph_read_json, duet__graph_read_starpu, duet__graph_read_trace,
+    duet__graph_read_stg, duet__graph_read_dot, duet__graph_read_wfformat;
+duet__graph_write_fn duet__graph_write_json, duet__graph_write_stg, duet__graph_write_dot,
+    duet__graph_write_wfformat;
 
 /* Makes the message "path:line: ...", without control characters. Returns DUET_EPARSE. */
 int duet__graph_fail(struct duet_message *message, const char *path, unsigned line,
