@@ -131,7 +131,7 @@ void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 
 enum { ROUGH = 2000 };
 
-static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see fit.h */
+static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see model.h */
 static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest stall, share of all time */
 static const double MOST = 0.25;                          /* largest share of outliers */
 

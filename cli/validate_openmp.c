@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/tables.h"
-#include "report/validation_parts.h"
+#include "report/report.h"
 #include "runs/rounds.h"
 #include "runs/session.h"
 #include "base/stats.h"

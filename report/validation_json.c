@@ -8,7 +8,7 @@
 #include <glib.h>
 
 #include "base/fields.h"
-#include "report/validation_parts.h"
+#include "report/report.h"
 
 /* Names of reasons in both formats. */
 static const char *const reasons[] = {

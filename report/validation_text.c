@@ -7,7 +7,7 @@
 
 #include "base/table.h"
 #include "report/gantt.h"
-#include "report/validation_parts.h"
+#include "report/report.h"
 #include "validate/validation.h"
 
 /* ------------------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* States the main cause of a run's length in one sentence, and shows what tells it. */
-#include "report/why.h"
 
 #include <inttypes.h>
 #include <math.h>

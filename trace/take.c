@@ -124,7 +124,7 @@ bool duet__recording_read(FILE *stream, struct duet__recording *out)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is taken of a run                                                                       */
+/* Taking a run                                                                                 */
 
 void duet__node_run_fini(struct duet__node_run *part)
 {

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "validate/testing_validation.h"
-#include "report/validation_parts.h"
+#include "report/report.h"
 #include "base/table.h"
 
 /* Rounding error of a few operations on numbers near 1. */

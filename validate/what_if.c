@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of a run, each simulated in a process of its own. */
-#include "validate/what_if.h"
+#include "validate/validation.h"
 
 #include <inttypes.h>
 #include <math.h>

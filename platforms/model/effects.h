@@ -106,7 +106,7 @@ double duet__normal(double u, double v);
 double duet__factor(const struct duet__point *point, double u, double v);
 
 /* ------------------------------------------------------------------------------------------- */
-/* rates.c: executions that run at the same time */
+/* effects.c: executions that run at the same time */
 
 /* An execution that is running. */
 struct duet__running {

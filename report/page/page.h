@@ -11,7 +11,6 @@
 
 #include "base/files.h"
 #include "report/report.h"
-#include "report/why.h"
 #include "validate/validation.h"
 
 /*
