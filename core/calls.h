@@ -215,7 +215,9 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc, struct duet_expansion *parent);
 
 /* list.c */
-void duet__list_init(struct duet_list *list, struct worker *owner);
+void duet__list_init(struct duet_list *list, struct duet_runtime *core, struct worker *owner);
+/* Tells lists by missing inputs that data is on its way to a node. */
+void duet__list_nearer(struct duet_runtime *core, struct duet_handle *handle, unsigned node);
 void duet__list_order(struct duet_list *list, enum duet_order order);
 void duet__call_another(struct duet_view *view);
 void duet__list_doom(struct duet_view *view, struct duet_list *list);

@@ -4,13 +4,14 @@
  *
  * All locks are short spin locks. They may be nested in this order: parts lock (which parts of cut
  * data are in force), node lock (LRU, slab), handle lock (dependencies, replica states), and then
- * one of the leaves: copy queues, lists, pools, models, traces, places of temporary data in the
- * host's memory. duet__link holds the locks of all handles of one task, taken in order of address.
- * Exceptions: the explanation of a stuck run holds registry_lock around a handle lock around the
- * names' lock, and extra_lock around the lock of a reference around that of its predecessor, or
- * around the names' lock; asking a model anew for all sizes holds registry_lock around the model's.
- * The parts lock is held for long only while a trial copies the held tasks (twin.c). Fields without
- * a remark are written once, before other threads can see the object.
+ * one of the leaves: copy queues, lists (and within these near_lock), pools, models, traces, places
+ * of temporary data in the host's memory. duet__link holds the locks of all handles of one task,
+ * taken in order of address. Exceptions: the explanation of a stuck run holds registry_lock around
+ * a handle lock around the names' lock, and extra_lock around the lock of a reference around that
+ * of its predecessor, or around the names' lock; asking a model anew for all sizes holds
+ * registry_lock around the model's. The parts lock is held for long only while a trial copies the
+ * held tasks (twin.c). Fields without a remark are written once, before other threads can see the
+ * object.
  */
 #ifndef DUET_CORE_INTERNAL_H
 #define DUET_CORE_INTERNAL_H
@@ -102,6 +103,7 @@ struct access {
     uint16_t index; /* position in the task */
     uint16_t order; /* accesses by address of handle: the i-th is number `order` of access i */
     uint8_t mode;   /* enum duet_mode; 0: an earlier access of this task is to the same handle */
+    bool lacks;     /* it is in a chain of lists by missing inputs, by `next`: list.c */
 };
 
 enum task_state {
@@ -135,7 +137,7 @@ struct duet_task {
     uint64_t id;
     struct task_class *klass; /* NULL: an acquisition by the application */
     _Atomic(int32_t) pending; /* accesses not granted, plus 1 while being linked */
-    _Atomic(int32_t) missing; /* inputs on their way */
+    _Atomic(int32_t) missing; /* inputs on their way; on a list by missing inputs: their number */
     int32_t priority;
     uint16_t access_count;
     uint8_t mask; /* index into core->masks */
@@ -152,11 +154,16 @@ struct duet_task {
         void (*over)(struct duet_view *view, struct duet_task *task);
     };
     double work; /* flops, or bytes; a class may have several sizes */
-    double complexity, note, submit_s;
+    double complexity;
+    union {
+        double note;             /* the policy's */
+        struct duet_task *above; /* on a list by missing inputs: what points to it in the heap */
+    };
+    double submit_s;
     _Atomic(double) ready_s;
     /* expansion of a child, or the one that this acquisition ends */
     struct duet_expansion *parent;
-    uint32_t worker; /* worker that took it; of a hint: its memory node */
+    uint32_t worker; /* worker that took it, or has it on its list; of a hint: its memory node */
     uint8_t state;   /* enum task_state; written by the worker's thread */
     bool kept;       /* the worker on which it was submitted keeps it: nested.c */
     bool bare;       /* it has no arguments: its functions get NULL in their place */
@@ -173,13 +180,15 @@ struct queue {
 
 struct duet_list {
     /* seldom written, read by any thread */
+    struct duet_runtime *core;
     struct worker *owner;   /* worker that owns it; NULL: shared */
     uint8_t order;          /* enum duet_order */
     struct duet_list *next; /* core->own_lists */
     /* written under the lock */
     _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
     _Atomic(int64_t) expected_ns;          /* expected time of its tasks on its owner */
-    int64_t first, last; /* positions of the next task pushed at the head and at the tail */
+    int64_t first, last;   /* positions of the next task pushed at the head and at the tail */
+    struct access *nearer; /* near_lock: missing inputs of its tasks that are on their way now */
     struct queue queues[MASKS_MAX];
 };
 
@@ -360,6 +369,7 @@ struct node {
     _Atomic(bool) lost;              /* device gone: nothing becomes valid here any more */
     unsigned worker;                 /* the worker that starts copies into it */
     _Atomic(uint64_t) freed;         /* the record at whose end there was more room; if blocked */
+    struct spin near_lock;           /* chains of missing inputs: list.c */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
     struct replica *spare;   /* pool_lock */

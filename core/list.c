@@ -35,20 +35,29 @@ static inline void list_unlock(struct duet_list *list, uint32_t gone)
     atomic_store_explicit(&list->gate, gate - 2 * gone - 1, memory_order_release);
 }
 
+static inline int32_t missing_of(const struct duet_task *task)
+{
+    return atomic_load_explicit(&task->missing, memory_order_relaxed);
+}
+
 /* True if task `a` of a list comes before `b`, from the head. */
 static inline bool list_earlier(unsigned order, const struct duet_task *a,
                                 const struct duet_task *b)
 {
-    if (order == DUET_HEAP && a->priority != b->priority)
+    const bool by_priority = order == DUET_HEAP || order == DUET_HEAP_NEAREST;
+    if (by_priority && a->priority != b->priority)
         return a->priority > b->priority;
     if (order == DUET_SORTED && a->note != b->note)
         return a->note > b->note;
+    if (order >= DUET_NEAREST && missing_of(a) != missing_of(b))
+        return missing_of(a) < missing_of(b);
     return a->position < b->position;
 }
 
-void duet__list_init(struct duet_list *list, struct worker *owner)
+void duet__list_init(struct duet_list *list, struct duet_runtime *core, struct worker *owner)
 {
     memset(list, 0, sizeof *list);
+    list->core = core;
     list->owner = owner;
     list->first = -1;
 }
@@ -67,7 +76,10 @@ size_t duet_list_length(const struct duet_list *list)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Pairing heap: prev is the first child, next the next sibling                                 */
+/*
+ * Pairing heap: prev is the first child, next the next sibling; in lists by missing inputs above is
+ * the sibling before, or the parent.
+ */
 
 static struct duet_task *heap_meld(unsigned order, struct duet_task *a, struct duet_task *b)
 {
@@ -80,6 +92,11 @@ static struct duet_task *heap_meld(unsigned order, struct duet_task *a, struct d
     }
     b->next = a->prev;
     a->prev = b;
+    if (order >= DUET_NEAREST) {
+        b->above = a;
+        if (b->next)
+            b->next->above = b;
+    }
     return a;
 }
 
@@ -106,6 +123,134 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
     return root;
 }
 
+/* Takes a task with its children out of a heap by missing inputs, of which it is not the root. */
+static void heap_cut(struct duet_task *task)
+{
+    *(task->above->prev == task ? &task->above->prev : &task->above->next) = task->next;
+    if (task->next)
+        task->next->above = task->above;
+    task->next = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Lists by missing inputs; the list's lock is held, and near_lock of its owner's memory node. Each
+ * handle has for each node a chain of the accesses, of tasks on lists of the node's workers, that
+ * lack its data there. Whoever has the data copied there gives the chain to the lists
+ * (duet__list_nearer), and these move the tasks when the next is taken: a task costs constant work
+ * for each input. When data leaves a node nothing is told. So a task may have been counted too few
+ * missing inputs, never too many, and the first one is counted anew before it is taken.
+ */
+
+/* Returns the head of the chain of a handle and node: at the end of the policy's state for it. */
+static struct access **lacking(const struct duet_runtime *core, struct duet_handle *handle,
+                               unsigned node)
+{
+    char *end = (char *)handle + duet__place_state_offset(core, node + 1);
+    return (struct access **)(void *)end - 1;
+}
+
+/* Gives the accesses that lack data on a node to the lists that their tasks are on. */
+static void chain_pass_on(struct duet_runtime *core, struct duet_handle *handle, unsigned node)
+{
+    struct access **chain = lacking(core, handle, node), *access;
+    while ((access = *chain)) {
+        struct duet_list *list = &core->workers[access_task(access)->worker].list;
+        *chain = access->next;
+        access->next = list->nearer;
+        list->nearer = access;
+    }
+}
+
+void duet__list_nearer(struct duet_runtime *core, struct duet_handle *handle, unsigned node)
+{
+    spin_lock(&core->nodes[node].near_lock);
+    chain_pass_on(core, handle, node);
+    spin_unlock(&core->nodes[node].near_lock);
+}
+
+/* Counts the missing inputs of a task, which come into chains unless they are there. */
+static int32_t count_missing(const struct duet_list *list, struct duet_task *task)
+{
+    const unsigned node = list->owner->node;
+    int32_t count = 0;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        struct access *access = &task->accesses[i];
+        const struct duet_handle *handle = access->handle;
+        if (!access->lacks && (access->mode & DUET_R) && !bit_test(handle->valid, node) &&
+            !bit_test(handle->coming, node)) {
+            struct access **chain = lacking(list->core, access->handle, node);
+            access->lacks = true;
+            access->next = *chain;
+            *chain = access;
+        }
+        count += access->lacks;
+    }
+    return count;
+}
+
+static void set_missing(struct duet_task *task, int32_t count)
+{
+    atomic_store_explicit(&task->missing, count, memory_order_relaxed);
+}
+
+/* Moves tasks forward, one place for each input that is on its way by now. */
+static void list_move_nearer(struct duet_list *list)
+{
+    for (struct access *access; (access = list->nearer);) {
+        struct duet_task *task = access_task(access), **head = &list->queues[task->mask].head;
+        list->nearer = access->next;
+        access->lacks = false;
+        set_missing(task, missing_of(task) - 1);
+        if (*head == task)
+            continue;
+        heap_cut(task);
+        *head = heap_meld(list->order, *head, task);
+    }
+}
+
+/* Counts what a task lacks that comes onto a list. Only the list's lock is held. */
+static void list_measure(const struct duet_list *list, struct duet_task *task)
+{
+    set_missing(task, 0);
+    if (!list->owner)
+        return;
+    struct node *node = &list->core->nodes[list->owner->node];
+    task->worker = list->owner->index;
+    for (unsigned i = 0; i < task->access_count; i++)
+        task->accesses[i].lacks = false;
+    spin_lock(&node->near_lock);
+    set_missing(task, count_missing(list, task));
+    spin_unlock(&node->near_lock);
+}
+
+/*
+ * Takes a task off a list. What it lacks counts as on its way for others, since its worker requests
+ * that next. Only the list's lock is held.
+ */
+static void list_leave(struct duet_list *list, struct duet_task *task)
+{
+    struct duet_task **head = &list->queues[task->mask].head;
+    if (list->owner) {
+        const unsigned index = list->owner->node;
+        struct node *node = &list->core->nodes[index];
+        spin_lock(&node->near_lock);
+        for (unsigned i = 0; i < task->access_count; i++)
+            if (task->accesses[i].lacks)
+                chain_pass_on(list->core, task->accesses[i].handle, index);
+        list_move_nearer(list);
+        spin_unlock(&node->near_lock);
+    }
+    struct duet_task *children = join_children(list->order, task->prev);
+    if (*head == task) {
+        *head = children;
+    } else {
+        heap_cut(task);
+        *head = heap_meld(list->order, *head, children);
+    }
+    task->note = 0;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Queues; the list's lock is held                                                              */
 
@@ -115,6 +260,8 @@ static HOT void queue_insert(struct duet_list *list, struct duet_task *task, boo
     task->next = task->prev = NULL;
     if (list->order != DUET_DEQUE) {
         task->position = list->last++;
+        if (list->order >= DUET_NEAREST)
+            list_measure(list, task);
         queue->head = heap_meld(list->order, queue->head, task);
     } else if (at_head) {
         task->position = list->first--;
@@ -138,6 +285,10 @@ static HOT void queue_insert(struct duet_list *list, struct duet_task *task, boo
 static HOT void queue_remove(struct duet_list *list, struct duet_task *task)
 {
     struct queue *queue = &list->queues[task->mask];
+    if (list->order >= DUET_NEAREST) {
+        list_leave(list, task);
+        return;
+    }
     if (list->order != DUET_DEQUE) {
         queue->head = join_children(list->order, task->prev);
         return;
@@ -173,6 +324,31 @@ HOT static struct duet_task *list_first(const struct duet_runtime *core,
             best = task;
     }
     return best;
+}
+
+/* As list_first, for a task that is to be taken: of lists by missing inputs it is counted anew. */
+HOT static struct duet_task *list_next(const struct duet_runtime *core, struct duet_list *list,
+                                       unsigned kind, bool from_head)
+{
+    struct duet_task *task = list_first(core, list, kind, from_head);
+    if (list->order < DUET_NEAREST || !task || !list->owner)
+        return task;
+    struct node *node = &core->nodes[list->owner->node];
+    spin_lock(&node->near_lock);
+    list_move_nearer(list);
+    for (;;) {
+        task = list_first(core, list, kind, true);
+        int32_t missing = count_missing(list, task);
+        if (missing == missing_of(task))
+            break;
+        struct duet_task **head = &list->queues[task->mask].head;
+        *head = join_children(list->order, task->prev);
+        task->prev = NULL;
+        set_missing(task, missing);
+        *head = heap_meld(list->order, *head, task);
+    }
+    spin_unlock(&node->near_lock);
+    return task;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -432,7 +608,7 @@ static HOT void list_detach(struct duet_list *list, struct duet_task *task)
 static void list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link)
 {
     struct queue *queue = &list->queues[task->mask];
-    if (link) {
+    if (link && list->order < DUET_NEAREST) {
         *link = task->next;
         queue->head = heap_meld(list->order, queue->head, join_children(list->order, task->prev));
     } else {
@@ -447,7 +623,7 @@ static void list_take(struct duet_list *list, struct duet_task *task, struct due
 static HOT struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
                                           unsigned worker, bool from_head)
 {
-    struct duet_task *task = list_first(core, list, core->workers[worker].kind, from_head);
+    struct duet_task *task = list_next(core, list, core->workers[worker].kind, from_head);
     if (task) {
         list_detach(list, task);
         task->state = TASK_CREATED;
@@ -554,7 +730,7 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     share = share < STOLEN_MAX ? share : STOLEN_MAX;
     unsigned kind = core->workers[thief].kind;
     for (; share > 1 && seconds > 0; share--) {
-        task = list_first(core, list, kind, false);
+        task = list_next(core, list, kind, false);
         if (!task)
             break;
         double next_s = duet_view_seconds(view, thief, task);
@@ -627,7 +803,7 @@ struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order ord
     struct duet_list *list = zeroed(sizeof *list);
     if (!list)
         return NULL;
-    duet__list_init(list, NULL);
+    duet__list_init(list, core, NULL);
     list->order = (uint8_t)order;
     list->next = core->own_lists;
     core->own_lists = list;

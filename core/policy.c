@@ -89,7 +89,7 @@ int duet_policy_check(const struct duet_policy *policy, struct duet_message *mes
     if (!policy->candidates && (!policy->push || !policy->pop))
         return duet_fail(message, DUET_EINVAL, "policy %s lacks its %s slot", policy->name,
                          policy->push ? "pop" : "push");
-    if ((unsigned)policy->order > DUET_SORTED)
+    if ((unsigned)policy->order > DUET_HEAP_NEAREST)
         return duet_fail(message, DUET_EINVAL, "policy %s has no valid order", policy->name);
     if (policy->model && !duet_model_find(policy->model))
         return duet_fail(message, DUET_EINVAL,

@@ -67,7 +67,7 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
     worker->window = from->window;
     worker->window_short = duet_worker_slots(from);
     worker->rng = duet_random_stream(core->seed, index + 1);
-    duet__list_init(&worker->list, worker);
+    duet__list_init(&worker->list, core, worker);
     if (kind_of(core, from, &worker->kind))
         return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
                          core->machine.name, KINDS_MAX);
@@ -95,7 +95,7 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     core->class_ran = calloc(count, sizeof *core->class_ran);
     if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
         return DUET_ENOMEM;
-    duet__list_init(&core->shared, NULL);
+    duet__list_init(&core->shared, core, NULL);
     for (unsigned w = 0; w < count; w++) {
         int error = make_worker(core, w, message);
         if (error)
@@ -155,7 +155,8 @@ void duet__policy_room(struct duet_runtime *core, const struct duet_policy *poli
     raise_room(&core->state_bytes, policy->state_size, 1);
     raise_room(&core->worker_state_bytes, policy->state_size_a_worker, 64);
     raise_room(&core->data_state_bytes, policy->state_size_a_data, 16);
-    raise_room(&core->place_state_bytes, policy->state_size_a_place, 16);
+    const size_t chain = policy->order >= DUET_NEAREST ? sizeof(struct access *) : 0;
+    raise_room(&core->place_state_bytes, policy->state_size_a_place + chain, 16);
 }
 
 int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,

@@ -128,6 +128,15 @@ struct duet__copy *duet__next_copy(struct worker *worker)
     return into ? &into->copy : NULL;
 }
 
+/* Notes that a copy into a replica is decided. Handle lock held. */
+static void set_coming(struct duet_runtime *core, struct replica *into)
+{
+    into->copying = true;
+    bit_set(into->handle->coming, into->node);
+    if (policy_of(core)->order >= DUET_NEAREST)
+        duet__list_nearer(core, into->handle, into->node);
+}
+
 /*
  * Starts the copy from a valid replica into one that has its place, because of a task, or NULL: of
  * what this call is about. Handle lock held.
@@ -138,8 +147,7 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
     struct duet_handle *handle = into->handle;
     if (handle->temporary && into->node == DUET_HOST)
         (void)duet__host_place(view->core, handle); /* on failure the engine reports it */
-    into->copying = true;
-    bit_set(handle->coming, into->node);
+    set_coming(view->core, into);
     duet__replica_pin(view->core, from);
     into->copy_version = handle->version;
     into->copy = (struct duet__copy){
@@ -194,8 +202,7 @@ static void chain_copy(struct duet_view *view, struct replica *on, struct replic
     while (*end)
         end = &(*end)->chain_next;
     *end = into;
-    into->copying = true;
-    bit_set(into->handle->coming, into->node);
+    set_coming(view->core, into);
     into->copy_version = into->handle->version;
     into->copy = (struct duet__copy){.bytes = into->handle->bytes,
                                      .source = on->node,
@@ -445,11 +452,11 @@ static struct access *settle_copy(struct duet_view *view, struct replica *from,
     const struct node *nodes = view->core->nodes;
     struct access *waiters = NULL;
     into->copying = false;
-    bit_clear(handle->coming, into->node);
     bool lost = atomic_load_explicit(&nodes[into->node].lost, memory_order_acquire);
     bool current = arrived && into->copy_version == handle->version && !lost;
     if (current)
         bit_set(handle->valid, into->node);
+    bit_clear(handle->coming, into->node);
     into->hinted = into->hinted && !current;
     if (!current || atomic_load_explicit(&nodes[from->node].lost, memory_order_acquire))
         look_again(view, handle);

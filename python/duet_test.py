@@ -189,7 +189,8 @@ class Options(Test):
                   ("list", "0 is no list"), ("negative", "the list of worker -1 of 12"),
                   ("task", "0 is no task"),
                   ("number", "pop returned 0, which is no task"),
-                  ("order", "order is one of deque, heap, sorted, not 'order'")]]])
+                  ("order", "order is one of deque, heap, sorted, nearest, heap-nearest, not "
+                           "'order'")]]])
 
 
 class Tables(Test):

@@ -129,39 +129,6 @@ static void dmda_epilogue(void *self, struct duet_view *view, struct duet_task *
     duet_luf_count(view, task, worker, -1);
 }
 
-/* A search for the best task for a memory node, among tasks of one priority if `one_priority`. */
-struct choice {
-    unsigned node;
-    bool one_priority, begun;
-    int priority;
-};
-
-static double ready(void *context, const struct duet_view *view, const struct duet_task *task)
-{
-    struct choice *choice = context;
-    if (!choice->begun)
-        choice->priority = duet_task_priority(task);
-    choice->begun = true;
-    if (choice->one_priority && duet_task_priority(task) < choice->priority)
-        return NAN;
-    size_t missing = 0;
-    for (size_t i = 0; i < duet_task_accesses(task); i++)
-        missing += duet_task_reads(task, i) && !duet_view_valid(view, choice->node, task, i);
-    return missing ? -(double)missing : INFINITY;
-}
-
-static struct duet_task *pop_ready(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct choice choice = {.node = duet_view_node(view, worker)};
-    return duet_pop_best(view, duet_view_list(view, worker), worker, ready, &choice);
-}
-
-static struct duet_task *pop_sorted(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct choice choice = {.node = duet_view_node(view, worker), .one_priority = true};
-    return duet_pop_best(view, duet_view_list(view, worker), worker, ready, &choice);
-}
-
 /* Slots of the policies that weigh transfers. */
 #define DMDA_SLOTS                                                                                 \
     .source = "Augonnet et al., ICPADS 2010; StarPU 1.3",                                          \
@@ -179,16 +146,16 @@ const struct duet_policy duet__policy_dmda = {
 const struct duet_policy duet__policy_dmdas = {
     .name = "dmdas",
     .description = "dmda; then by priority, among equals what has most of its data",
-    .order = DUET_HEAP,
-    .pop = pop_sorted,
+    .order = DUET_HEAP_NEAREST,
+    .pop = duet_pop_own,
     DMDA_SLOTS,
 };
 
 const struct duet_policy duet__policy_dmdar = {
     .name = "dmdar",
     .description = "dmda; then what has most of its data",
-    .order = DUET_DEQUE,
-    .pop = pop_ready,
+    .order = DUET_NEAREST,
+    .pop = duet_pop_own,
     DMDA_SLOTS,
 };
 

@@ -106,6 +106,108 @@ static void test_taken(void)
     expect("heft-tm", true, "1203");
 }
 
+enum { WORKERS = 4, DATA = 12, MOST = 200, STEPS = 20000 };
+
+/* Tasks on the lists of all workers, in the order in which they were pushed. */
+struct waiting {
+    struct testing t;
+    struct duet_view view;
+    struct duet_handle *data[DATA];
+    unsigned count;
+    struct {
+        struct duet_task *task;
+        unsigned list;
+    } entries[MOST];
+};
+
+static int missing_of(const struct waiting *all, const struct duet_task *task, unsigned worker)
+{
+    int missing = 0;
+    for (size_t i = 0; i < duet_task_accesses(task); i++)
+        missing += duet_task_reads(task, i) &&
+                   !duet_view_valid(&all->view, duet_view_node(&all->view, worker), task, i);
+    return missing;
+}
+
+/* Takes a task off a list, by a search through all that wait. */
+static void take_nearest(struct waiting *all, unsigned list, unsigned worker)
+{
+    const bool by_priority = all->t.core->policy->order == DUET_HEAP_NEAREST;
+    struct duet_task *best = NULL;
+    unsigned at = 0;
+    for (unsigned i = 0; i < all->count; i++) {
+        struct duet_task *task = all->entries[i].task;
+        if (all->entries[i].list != list || !duet_view_can_run(&all->view, worker, task))
+            continue;
+        const int higher =
+            best && by_priority ? duet_task_priority(task) - duet_task_priority(best) : 0;
+        if (!best || higher > 0 ||
+            (!higher && missing_of(all, task, list) < missing_of(all, best, list))) {
+            best = task;
+            at = i;
+        }
+    }
+    g_assert_true(duet_pop_head(&all->view, duet_view_list(&all->view, list), worker) == best);
+    if (!best)
+        return;
+    g_assert_cmpfloat(duet_task_note(best), ==, 0);
+    for (all->count--; at < all->count; at++)
+        all->entries[at] = all->entries[at + 1];
+}
+
+/* Puts a task with random data on the list of a worker. */
+static void push_random(struct waiting *all, uint64_t *rng, unsigned list)
+{
+    static const int modes[] = {DUET_R, DUET_W, DUET_RW};
+    struct duet_codelet *codelet = duet_random_below(rng, 2) ? all->t.any
+                                   : list < 2                ? all->t.cpu
+                                                             : all->t.gpu;
+    struct duet_handle *first = all->data[duet_random_below(rng, DATA)];
+    struct duet_handle *second = all->data[duet_random_below(rng, DATA)];
+    struct duet_task *task =
+        testing_create(&all->t, codelet, first, modes[duet_random_below(rng, 3)], second,
+                       second == first ? 0 : modes[duet_random_below(rng, 3)],
+                       (int)duet_random_below(rng, 3));
+    all->entries[all->count].task = task;
+    all->entries[all->count++].list = list;
+    duet_push_tail(&all->view, duet_view_list(&all->view, list), task);
+}
+
+/* Whatever data comes and goes, the list gives the task that a search finds. */
+static void test_nearest(gconstpointer policy)
+{
+    struct waiting *all = g_new0(struct waiting, 1);
+    uint64_t rng = 7;
+    testing_init(&all->t, &(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
+    all->view = testing_view(&all->t, DUET_SUBMITTER);
+    for (unsigned i = 0; i < DATA; i++)
+        all->data[i] = testing_handle(&all->t, 8);
+    for (unsigned step = 0; step < STEPS; step++) {
+        const unsigned list = duet_random_below(&rng, WORKERS), what = duet_random_below(&rng, 8);
+        struct duet_handle *data = all->data[duet_random_below(&rng, DATA)];
+        const unsigned node = duet_view_node(&all->view, list);
+        if (what < 3 && all->count < MOST) {
+            push_random(all, &rng, list);
+        } else if (what < 5) {
+            take_nearest(all, list, duet_random_below(&rng, 4) ? list : (list + 2) % WORKERS);
+        } else if (what == 5) {
+            bit_clear(data->valid, node);
+            bit_clear(data->coming, node);
+        } else {
+            bit_set(data->coming, node);
+            duet__list_nearer(all->t.core, data, node);
+        }
+    }
+    while (all->count)
+        take_nearest(all, all->entries[0].list, all->entries[0].list);
+    for (unsigned i = 0; i < DATA; i++) {
+        bit_set(all->data[i]->valid, DUET_HOST);
+        all->data[i]->coming[0] = 0;
+    }
+    testing_fini(&all->t);
+    g_free(all);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -115,5 +217,7 @@ int main(int argc, char **argv)
     g_test_add_data_func("/dmda/unknown/heft-tm", "heft-tm", test_unknown);
     g_test_add_func("/dmda/transfer", test_transfer);
     g_test_add_func("/dmda/taken", test_taken);
+    g_test_add_data_func("/dmda/nearest/dmdar", "dmdar", test_nearest);
+    g_test_add_data_func("/dmda/nearest/dmdas", "dmdas", test_nearest);
     return g_test_run();
 }

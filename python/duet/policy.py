@@ -166,7 +166,7 @@ class Policy:
     """
 
     name = None  # in tables; None: that of the class, in lower case
-    order = "deque"  # of the workers' lists and the shared one: "deque", "heap" or "sorted"
+    order = "deque"  # of the workers' lists and the shared one: "heap", for instance, see ORDERS
     may_decline = False  # struct duet_policy says when it has to be True
     pop = steal = init = plan = prologue = epilogue = None
 
@@ -175,7 +175,7 @@ class Policy:
         raise NotImplementedError(f"policy {name_of(self)} has no push")
 
 
-ORDERS = ("deque", "heap", "sorted")
+ORDERS = ("deque", "heap", "sorted", "nearest", "heap-nearest")
 SLOT = ctypes.CFUNCTYPE
 KINDS = {  # of the slots that are methods; the first argument is the policy's state, in C
     "init": SLOT(INT, POINTER, POINTER),
