@@ -177,17 +177,16 @@ static struct slab_block *alloc(struct duet_view *view, struct node *node, uint6
     const struct duet_policy *policy = policy_of(view->core);
     /* invalid replicas are the oldest: there is nothing to choose */
     const bool chooses = policy->victim && room != INVALID;
-    struct replica *replica = chooses ? choose_victim(view, policy, node, room) : node->oldest;
-    while (!block && replica && node->leaving_bytes < bytes) {
-        struct replica *next = replica->newer;
+    struct replica *next = node->oldest, *replica;
+    while (!block && node->leaving_bytes < bytes &&
+           (replica = chooses ? choose_victim(view, policy, node, room) : next)) {
+        next = replica->newer;
         uint64_t used = node->slab.used_bytes;
         evict(view, node, replica, room, task);
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
         else if (room == INVALID)
             break; /* the invalid replicas are the oldest */
-        if (!block)
-            replica = chooses ? choose_victim(view, policy, node, room) : next;
     }
     return block;
 }
