@@ -36,6 +36,9 @@ static bool reserve_array(void **array, size_t *room, size_t used, size_t count,
 static bool reserve_task(struct entered *all, size_t uses)
 {
     struct duet__entered *kept = &all->kept;
+    if (all->task_room > kept->task_count && all->use_room - kept->use_count >= uses &&
+        all->datum_room - kept->datum_count >= uses && kept->use_count + uses < USES_MOST)
+        return kept->task_count < TASKS_MOST;
     return kept->task_count < TASKS_MOST && kept->use_count + uses < USES_MOST &&
            reserve_array((void **)&kept->tasks, &all->task_room, kept->task_count, 1,
                          sizeof *kept->tasks) &&
@@ -85,7 +88,7 @@ static void record_use(struct duet_runtime *core, const struct access *access)
 }
 
 /* Records a task. The locks of its handles are held. */
-RARE void duet__entered_add(struct duet_runtime *core, struct duet_task *task)
+__attribute__((noinline)) void duet__entered_add(struct duet_runtime *core, struct duet_task *task)
 {
     struct entered *all = core->entered;
     const struct task_extra *extra = task->extra;

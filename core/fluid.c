@@ -398,7 +398,7 @@ static double least_share(struct duet__fluid *fluid, size_t *narrow)
  * or ended. The flows on the link with the least bandwidth for each get equal shares of it first;
  * then what is left of the others is shared in the same way.
  */
-static void share_links(struct duet__fluid *fluid)
+static __attribute__((noinline)) void share_links(struct duet__fluid *fluid)
 {
     for (size_t open = find_changed(fluid), narrow; open;) {
         const double level_Bps = least_share(fluid, &narrow), most_Bps = most_of(level_Bps);

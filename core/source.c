@@ -40,9 +40,9 @@ static int64_t queued_ns(const struct duet_runtime *core, unsigned node, bool ou
  * waits in all of them at once. Copies that share a link are taken as one after another: only the
  * last end counts.
  */
-static double wait_s(const struct duet_runtime *core, unsigned source, unsigned node)
+static double wait_s(const struct duet_runtime *core, const struct duet_route *route,
+                     unsigned source, unsigned node)
 {
-    const struct duet_route *route = duet_machine_route(&core->machine, source, node);
     int64_t most = source != DUET_HOST ? queued_ns(core, source, true) : 0;
     int64_t into = node != DUET_HOST ? queued_ns(core, node, false) : 0;
     most = into > most ? into : most;
@@ -55,11 +55,10 @@ static double wait_s(const struct duet_runtime *core, unsigned source, unsigned 
 }
 
 /* Returns the cost of a copy in seconds: its wait and its duration. */
-static double cost_s(const struct duet_runtime *core, unsigned source, unsigned node,
-                     uint64_t bytes)
+static double cost_s(const struct duet_runtime *core, const struct duet_route *route,
+                     unsigned source, unsigned node, uint64_t bytes)
 {
-    return wait_s(core, source, node) +
-           alone_s(duet_machine_route(&core->machine, source, node), bytes);
+    return wait_s(core, route, source, node) + alone_s(route, bytes);
 }
 
 /*
@@ -78,8 +77,8 @@ static int best_source(const struct duet_runtime *core, const struct duet_handle
             const struct duet_route *route = duet_machine_route(&core->machine, source, node);
             if (source == node || !route->direct)
                 continue;
-            double seconds =
-                loaded ? cost_s(core, source, node, handle->bytes) : alone_s(route, handle->bytes);
+            double seconds = loaded ? cost_s(core, route, source, node, handle->bytes)
+                                    : alone_s(route, handle->bytes);
             if (best < 0 || seconds < *best_s) {
                 best = (int)source;
                 *best_s = seconds;
@@ -101,11 +100,11 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
  */
 double duet__cost_behind(const struct duet_view *view, const struct replica *on, unsigned node)
 {
-    double begin_s = fmax(on->arrival_s - view->now, wait_s(view->core, on->node, node));
+    const struct duet_route *route = duet_machine_route(&view->core->machine, on->node, node);
+    double begin_s = fmax(on->arrival_s - view->now, wait_s(view->core, route, on->node, node));
     for (const struct replica *at = on->chained; at && on->node != DUET_HOST; at = at->chain_next)
         begin_s = fmax(begin_s, at->arrival_s - view->now);
-    return begin_s +
-           alone_s(duet_machine_route(&view->core->machine, on->node, node), on->handle->bytes);
+    return begin_s + alone_s(route, on->handle->bytes);
 }
 
 /*
@@ -122,7 +121,8 @@ double duet__cost_by_host(const struct duet_view *view, const struct duet_handle
         return duet__cost_behind(view, &handle->host, node);
     if (handle->temporary || best_source(view->core, handle, DUET_HOST, false, &out_s) < 0)
         return INFINITY;
-    return cost_s(view->core, DUET_HOST, node, handle->bytes);
+    return cost_s(view->core, duet_machine_route(&view->core->machine, DUET_HOST, node), DUET_HOST,
+                  node, handle->bytes);
 }
 
 /*
@@ -163,7 +163,7 @@ double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *cop
     double seconds = alone_s(route, copy->bytes);
     int64_t ns = sign * ns_of(seconds);
     if (sign > 0)
-        seconds += wait_s(core, copy->source, copy->destination);
+        seconds += wait_s(core, route, copy->source, copy->destination);
     atomic_fetch_add_explicit(queue_of(core, copy->source, true), ns, memory_order_relaxed);
     atomic_fetch_add_explicit(queue_of(core, copy->destination, false), ns, memory_order_relaxed);
     for (unsigned i = 0; i < route->count; i++) {

@@ -11,14 +11,14 @@
 
 enum { REPLICAS_AT_ONCE = 64 };
 
-/* Returns an unused replica record of a node, or NULL. */
+/* Returns an unused replica record of a node, to be filled by the caller, or NULL. */
 static struct replica *new_replica(struct node *node)
 {
     spin_lock(&node->pool_lock);
     if (!node->spare) {
         struct replica **arrays =
             realloc(node->arrays, (node->array_count + 1) * sizeof(struct replica *));
-        struct replica *array = arrays ? calloc(REPLICAS_AT_ONCE, sizeof *array) : NULL;
+        struct replica *array = arrays ? malloc(REPLICAS_AT_ONCE * sizeof *array) : NULL;
         if (arrays)
             node->arrays = arrays;
         if (array) {

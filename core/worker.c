@@ -373,8 +373,9 @@ static bool may_leave(struct duet_view *view, struct worker *worker)
  * Chooses the next command of a worker. Returns true if the caller has to ask again, since a task
  * of the worker went to another one.
  */
-static bool next_command(struct duet_runtime *core, unsigned worker, double now,
-                         struct duet__engine_command *command, struct duet__ops *ops)
+static __attribute__((noinline)) bool next_command(struct duet_runtime *core, unsigned worker,
+                                                   double now, struct duet__engine_command *command,
+                                                   struct duet__ops *ops)
 {
     struct duet_view view;
     bool again = false;
@@ -402,9 +403,34 @@ static bool next_command(struct duet_runtime *core, unsigned worker, double now,
     return again;
 }
 
+/*
+ * True if the worker has taken all that it may, and runs it or waits for inputs: most questions are
+ * asked after a copy has ended, or after the command before.
+ */
+static inline bool has_enough(const struct duet_runtime *core, const struct worker *worker)
+{
+    if (!worker->taken || has_slot(worker) || in_trouble(core) || worker->body || worker->at_body ||
+        atomic_load_explicit(&worker->copies, memory_order_relaxed) ||
+        atomic_load_explicit(&worker->revokes, memory_order_relaxed) ||
+        atomic_load_explicit(&worker->lost, memory_order_relaxed))
+        return false;
+    for (unsigned i = 0; i < worker->taken; i++) {
+        const struct duet_task *task = worker->slots[i];
+        if (task->state != TASK_RUNNING &&
+            (task->state != TASK_FETCHING ||
+             atomic_load_explicit(&task->missing, memory_order_acquire) == 0))
+            return false;
+    }
+    return true;
+}
+
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
                 struct duet__engine_command *command, struct duet__ops *ops)
 {
+    if (has_enough(core, &core->workers[worker])) {
+        *command = (struct duet__engine_command){.kind = DUET_IDLE, .worker = worker};
+        return;
+    }
     while (next_command(core, worker, now, command, ops))
         ;
 }

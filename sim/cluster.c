@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Simulated nodes on one clock. The application's thread runs them: a wait lets simulated time pass
- * until the awaited condition holds. Ends of kernels are events of a heap of our own, of which the
- * network knows the next date; copies are flows of the network. An event concerns one node. All
+ * until the awaited condition holds. Ends of kernels are events of a heap of our own, of whose next
+ * date the network asks; copies are flows of the network. An event concerns one node. All
  * nodes that it has changed are served before the next event: workers that were woken are asked,
  * and submissions that are due are entered.
  */
@@ -14,34 +14,17 @@
 enum { WORKERS_MAX = 1 << 20 /* of all nodes, in the order of events */ };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Events and alarms                                                                            */
+/* Events                                                                                       */
 
 static void fail_for_memory(struct cluster *cluster, const char *what)
 {
     duet__fail_run(cluster->nodes[0]->core, DUET_ENOMEM, "no memory left for another %s", what);
 }
 
-/* Makes sure that the network gives an alarm for the first event. */
-static void arm_alarm(struct cluster *cluster)
+static double next_event_s(void *owner)
 {
-    if (cluster->events.count == 0)
-        return;
-    double date = cluster->events.heap[0].date, clock = duet__sim_clock(cluster);
-    if (cluster->alarm_count && cluster->alarms[cluster->alarm_count - 1] <= date)
-        return;
-    if (cluster->alarm_count == cluster->alarm_capacity) {
-        size_t capacity = 2 * cluster->alarm_capacity + 64;
-        double *alarms = realloc(cluster->alarms, capacity * sizeof *alarms);
-        if (!alarms) {
-            fail_for_memory(cluster, "alarm");
-            return;
-        }
-        cluster->alarms = alarms;
-        cluster->alarm_capacity = capacity;
-    }
-    cluster->alarms[cluster->alarm_count++] = date;
-    if (!cluster->engine->alarm(cluster->network, date > clock ? date : clock))
-        fail_for_memory(cluster, "alarm");
+    const struct cluster *cluster = owner;
+    return duet__events_first_s(&cluster->events);
 }
 
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
@@ -130,14 +113,12 @@ static bool wait_is_over(struct cluster *cluster)
     return !cluster->notified;
 }
 
-/* The network's alarm: handles all events dated up to now. Returns true if the wait is over. */
-static bool alarm_rings(void *owner)
+/* Handles all events dated up to now. Returns true if the wait is over. */
+static bool alarm_rings(void *owner, double date)
 {
     struct cluster *cluster = owner;
-    double date = cluster->alarms[--cluster->alarm_count], clock = duet__sim_clock(cluster);
-    double limit = date > clock ? date : clock;
     bool stop = false;
-    while (!stop && cluster->events.count && cluster->events.heap[0].date <= limit) {
+    while (!stop && duet__events_first_s(&cluster->events) <= date) {
         struct event event = duet__events_take(&cluster->events);
         struct sim *sim = node_of(cluster, &event);
         sim->pending--;
@@ -152,7 +133,6 @@ static bool alarm_rings(void *owner)
         if (!stop)
             look_ahead(cluster);
     }
-    arm_alarm(cluster);
     return stop;
 }
 
@@ -167,7 +147,6 @@ static void flow_arrived(void *owner, void *tag)
     cluster->flows--;
     flow->sim->pending--;
     duet__sim_event(flow->sim, duet__sim_clock(cluster), flow->end, flow->worker, tag);
-    arm_alarm(cluster);
 }
 
 int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
@@ -183,7 +162,6 @@ int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     cluster->at = sim;
     serve_nodes(cluster);
     look_ahead(cluster);
-    arm_alarm(cluster);
     cluster->engine->run(cluster->network);
     cluster->at = NULL;
     cluster->reached = NULL;
@@ -196,15 +174,16 @@ int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
 /* Frees copies that have left their queues and are still to be noticed. */
 static void free_copies(struct cluster *cluster)
 {
-    for (size_t i = 0; i < cluster->events.count; i++)
-        if (event_kind(&cluster->events.heap[i]) == EVENT_COPY_NOTICED)
-            free(cluster->events.heap[i].what);
+    while (cluster->events.count) {
+        const struct event event = duet__events_take(&cluster->events);
+        if (event_kind(&event) == EVENT_COPY_NOTICED)
+            free(event.what);
+    }
 }
 
 static void free_cluster(struct cluster *cluster)
 {
     duet__messages_free(cluster);
-    free(cluster->alarms);
     free(cluster->events.heap);
     free(cluster->nodes);
     duet_machine_fini(&cluster->machine);
@@ -231,7 +210,9 @@ void duet__sim_destroy(void *engine)
 static int open_network(struct cluster *cluster, const struct sim_options *options,
                         struct duet_message *message)
 {
-    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
+    static const struct network_calls calls = {.next = next_event_s,
+                                               .alarm = alarm_rings,
+                                               .arrived = flow_arrived};
     const struct duet__network *network = options->network;
     const bool file = network && network->kind == DUET__NETWORK_FILE;
     cluster->engine =

@@ -116,16 +116,13 @@ static void ask_worker(struct sim *sim, unsigned worker)
 /* Asks workers in increasing number, until none is woken. */
 bool duet__node_serve(struct sim *sim)
 {
-    bool asked = false, any = true;
-    while (any) {
-        any = false;
-        for (unsigned i = 0; i < sim->words; i++) {
-            while (sim->woken[i]) {
-                uint64_t bit = sim->woken[i] & -sim->woken[i];
-                sim->woken[i] &= ~bit;
-                ask_worker(sim, i * 64 + (unsigned)__builtin_ctzll(bit));
-                any = asked = true;
-            }
+    bool asked = false;
+    for (unsigned i = 0, quiet = 0; quiet < sim->words; i = i + 1 < sim->words ? i + 1 : 0) {
+        for (quiet++; sim->woken[i]; quiet = 1) {
+            const unsigned bit = (unsigned)__builtin_ctzll(sim->woken[i]);
+            sim->woken[i] &= sim->woken[i] - 1;
+            ask_worker(sim, i * 64 + bit);
+            asked = true;
         }
     }
     return asked;
@@ -342,6 +339,14 @@ static bool is_earlier(const struct event *a, const struct event *b)
     return a->date < b->date || (a->date == b->date && a->order < b->order);
 }
 
+static void heap_add(struct events *events, const struct event *event)
+{
+    size_t i = events->heaped++;
+    for (; i > 0 && is_earlier(event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        events->heap[i] = events->heap[(i - 1) / 2];
+    events->heap[i] = *event;
+}
+
 bool duet__events_add(struct events *events, double date, enum event_kind kind, unsigned worker,
                       void *what)
 {
@@ -355,26 +360,33 @@ bool duet__events_add(struct events *events, double date, enum event_kind kind, 
     }
     struct event event = {date, event_order(events, kind, worker), what};
     events->sequence++;
-    size_t i = events->count++;
-    for (; i > 0 && is_earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        events->heap[i] = events->heap[(i - 1) / 2];
-    events->heap[i] = event;
+    const bool before = events->count++ > events->heaped;
+    if (before ? !is_earlier(&event, &events->first)
+               : events->heaped && !is_earlier(&event, &events->heap[0])) {
+        heap_add(events, &event);
+        return true;
+    }
+    if (before)
+        heap_add(events, &events->first);
+    events->first = event;
     return true;
 }
 
 struct event duet__events_take(struct events *events)
 {
+    if (events->count-- > events->heaped)
+        return events->first;
     struct event *heap = events->heap;
-    struct event first = heap[0], last = heap[--events->count];
-    size_t i = 0, count = events->count;
+    const struct event first = heap[0], *last = &heap[--events->heaped];
+    size_t i = 0, count = events->heaped;
+    /* the gap goes down to a leaf, and the last event, which is mostly late, up from there */
     for (size_t child = 1; child < count; child = 2 * i + 1) {
-        if (child + 1 < count && is_earlier(&heap[child + 1], &heap[child]))
-            child++;
-        if (!is_earlier(&heap[child], &last))
-            break;
+        child += child + 1 < count && is_earlier(&heap[child + 1], &heap[child]);
         heap[i] = heap[child];
         i = child;
     }
-    heap[i] = last;
+    for (; i > 0 && is_earlier(last, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = *last;
     return first;
 }

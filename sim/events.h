@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dated events in canonical order: date, kind, worker, sequence. A binary heap. */
+/*
+ * Dated events in canonical order: date, kind, worker, sequence. A binary heap, and before it the
+ * event that was earlier than all others when it was added, as ends of copies are.
+ */
 #ifndef DUET_SIM_EVENTS_H
 #define DUET_SIM_EVENTS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,8 +37,8 @@ struct event {
 };
 
 struct events {
-    struct event *heap;
-    size_t count, capacity;
+    struct event *heap, first;
+    size_t count, heaped, capacity; /* count: heaped, and `first` if there is one */
     uint64_t sequence;
 };
 
@@ -44,6 +48,14 @@ bool duet__events_add(struct events *events, double date, enum event_kind kind, 
 
 /* Removes the first event and returns it; there must be one. */
 struct event duet__events_take(struct events *events);
+
+/* Returns the date of the first event; INFINITY: there is none. */
+static inline double duet__events_first_s(const struct events *events)
+{
+    if (events->count > events->heaped)
+        return events->first.date;
+    return events->heaped ? events->heap[0].date : INFINITY;
+}
 
 /* Returns the `order` that the next added event will have. */
 static inline uint64_t event_order(const struct events *events, enum event_kind kind,

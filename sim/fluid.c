@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* duet's own engine of networks: the links of core/fluid.h, a clock and alarms. */
+/* duet's own engine of networks: the links of core/fluid.h, and a clock. */
 #include "core/fluid.h"
 
 #include <math.h>
@@ -21,8 +21,6 @@ struct network {
     struct network_calls calls;
     void *owner;
     double now;
-    double *alarms; /* latest first */
-    size_t alarm_count, alarm_capacity;
     void **arrived; /* tags of flows that have ended now, and of which the owner is to be told */
     size_t first, arrived_count, arrived_capacity;
     size_t flowing;
@@ -83,7 +81,6 @@ static int make_links(struct network *network, const struct duet_machine *machin
 static void fluid_close(struct network *network)
 {
     duet__fluid_free(network->fluid);
-    free(network->alarms);
     free(network->arrived);
     free(network->inside);
     free(network->inside_links);
@@ -178,23 +175,6 @@ static double fluid_clock(const struct network *network)
     return network->now;
 }
 
-static bool fluid_alarm(struct network *network, double date)
-{
-    if (network->alarm_count == network->alarm_capacity) {
-        size_t capacity = 2 * network->alarm_capacity + 64;
-        double *alarms = realloc(network->alarms, capacity * sizeof *alarms);
-        if (!alarms)
-            return false;
-        network->alarms = alarms;
-        network->alarm_capacity = capacity;
-    }
-    size_t place = network->alarm_count++;
-    for (; place && network->alarms[place - 1] <= date; place--)
-        network->alarms[place] = network->alarms[place - 1];
-    network->alarms[place] = date;
-    return true;
-}
-
 /* Tells the owner of flows that have ended. */
 static void tell(struct network *network)
 {
@@ -203,14 +183,14 @@ static void tell(struct network *network)
     network->first = network->arrived_count = 0;
 }
 
-/* At one date, flows end first, then alarms go off, then the owner is told of the ends. */
+/* At one date, flows end first, then events of the owner come, then it is told of the ends. */
 static void fluid_run(struct network *network)
 {
     for (const struct duet__fluid_flow *ended;;) {
         tell(network);
-        double date = duet__fluid_next(network->fluid);
-        if (network->alarm_count && network->alarms[network->alarm_count - 1] < date)
-            date = network->alarms[network->alarm_count - 1];
+        const double end_s = duet__fluid_next(network->fluid);
+        const double event_s = network->calls.next(network->owner);
+        const double date = event_s < end_s ? event_s : end_s;
         if (isinf(date))
             return;
         network->now = network->now > date ? network->now : date;
@@ -218,11 +198,8 @@ static void fluid_run(struct network *network)
             network->arrived[network->arrived_count++] = duet__fluid_flow_tag(ended);
             network->flowing--;
         }
-        while (network->alarm_count && network->alarms[network->alarm_count - 1] <= network->now) {
-            network->alarm_count--;
-            if (network->calls.alarm(network->owner))
-                return;
-        }
+        if (event_s <= network->now && network->calls.alarm(network->owner, network->now))
+            return;
     }
 }
 
@@ -230,7 +207,6 @@ const struct network_engine duet__network_fluid = {
     .open = fluid_open,
     .close = fluid_close,
     .clock = fluid_clock,
-    .alarm = fluid_alarm,
     .copy = fluid_copy,
     .send = fluid_send,
     .latency = fluid_latency,

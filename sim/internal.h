@@ -85,8 +85,6 @@ struct cluster {
     const struct network_engine *engine;
     struct network *network;
     struct events events;
-    double *alarms; /* pending alarms of the network, latest first */
-    size_t alarm_count, alarm_capacity;
     unsigned flows;                     /* flows on the network */
     struct messages *messages;          /* NULL: one node */
     struct sim *at;                     /* node of the current event; NULL: the application runs */

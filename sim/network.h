@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A clock with alarms, and a network whose links flows share max-min fairly, by one of two engines:
- * duet's own, or SimGrid. Both give the same dates but for rounding (sim/network_test.c).
+ * A clock, and a network whose links flows share max-min fairly, by one of two engines: duet's own,
+ * or SimGrid. Both give the same dates but for rounding (sim/network_test.c).
  */
 #ifndef DUET_SIM_NETWORK_H
 #define DUET_SIM_NETWORK_H
@@ -20,8 +20,13 @@ extern "C" {
 
 /* Called by the network, on the thread that runs it. */
 struct network_calls {
-    /* An alarm has gone off. Returns true to end `run` now, at this date. */
-    bool (*alarm)(void *owner);
+    /*
+     * Returns the date of the owner's next event, INFINITY: there is none. Asked when `run` begins,
+     * and whenever one of the other two has returned.
+     */
+    double (*next)(void *owner);
+    /* That date has come: it is now, but for rounding. Returns true to end `run` at this date. */
+    bool (*alarm)(void *owner, double date);
     /* All bytes of the flow `tag` have arrived. */
     void (*arrived)(void *owner, void *tag);
 };
@@ -47,9 +52,6 @@ struct network_engine {
     /* Returns the date in simulated seconds. */
     double (*clock)(const struct network *network);
 
-    /* Sets an alarm for `date`, not before now. It cannot be taken back. False: no memory. */
-    bool (*alarm)(struct network *network, double date);
-
     /*
      * Starts a flow of `bytes` > 0 along the route between two memories of a node, now, without
      * latency. False: no memory.
@@ -66,7 +68,7 @@ struct network_engine {
     /* Returns the latency in seconds between two cards by a user's file; 0 for other networks. */
     double (*latency)(const struct network *network, unsigned from, unsigned to);
 
-    /* Lets time pass until an alarm ends it, or until no event is left. */
+    /* Lets time pass until the owner ends it, or until nothing is left to come. */
     void (*run)(struct network *network);
 };
 

@@ -27,29 +27,21 @@ struct scene {
     struct cluster cluster;
     struct sim cases[CASES];
     struct job jobs[ALL]; /* in the order in which they are decided */
-    double armed_s;       /* date of the next alarm; INFINITY: none is known */
     unsigned arrived;
 };
 
-/* Sets an alarm for the first event, unless one rings by then. */
-static void arm(struct scene *scene)
+static double next_s(void *owner)
 {
-    const struct events *events = &scene->cluster.events;
-    if (!events->count || scene->armed_s <= events->heap[0].date)
-        return;
-    scene->armed_s = events->heap[0].date;
-    g_assert_true(
-        scene->cluster.engine->alarm(scene->cluster.network,
-                                     fmax(scene->armed_s, duet__sim_clock(&scene->cluster))));
+    const struct scene *scene = owner;
+    return duet__events_first_s(&scene->cluster.events);
 }
 
-static bool alarm_rings(void *owner)
+static bool alarm_rings(void *owner, double date)
 {
     struct scene *scene = owner;
     struct events *events = &scene->cluster.events;
-    const double clock_s = duet__sim_clock(&scene->cluster) * (1 + 4 * DBL_EPSILON);
-    scene->armed_s = scene->armed_s <= clock_s ? INFINITY : scene->armed_s;
-    while (events->count && events->heap[0].date <= clock_s) {
+    const double clock_s = date * (1 + 4 * DBL_EPSILON);
+    while (duet__events_first_s(events) <= clock_s) {
         struct event event = duet__events_take(events);
         struct job *job = event.what;
         scene->cluster.now = event.date;
@@ -59,7 +51,6 @@ static bool alarm_rings(void *owner)
         else
             duet__sim_flow(((struct flow *)event.what)->sim, event.what);
     }
-    arm(scene);
     return false;
 }
 
@@ -81,7 +72,6 @@ static void arrived(void *owner, void *tag)
     assert_near(job, transfer->end_s, job->end_s);
     free(transfer);
     scene->arrived++;
-    arm(scene);
 }
 
 static int by_decision(const void *left, const void *right)
@@ -140,7 +130,7 @@ static const struct network_engine *engine_of(bool simgrid)
 
 static void check_random(const void *argument, bool simgrid)
 {
-    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
+    static const struct network_calls calls = {next_s, alarm_rings, arrived};
     static struct scene scene;
     struct duet_message message = {""};
     const struct network_engine *engine = engine_of(simgrid);
@@ -160,8 +150,6 @@ static void check_random(const void *argument, bool simgrid)
     scene.cluster.engine = engine;
     if (engine->open(&scene.cluster.network, &scene.machine, CASES, NULL, &calls, &scene, &message))
         g_error("%s", message.text);
-    scene.armed_s = INFINITY;
-    arm(&scene);
     engine->run(scene.cluster.network);
     g_assert_cmpuint(scene.arrived, ==, ALL);
     if (simgrid) {
@@ -192,10 +180,16 @@ static void test_random_simgrid(const void *argument)
 struct ports {
     const struct network_engine *engine;
     struct network *network;
-    struct job *next;
+    struct job *next, *end;
 };
 
-static bool port_alarm_rings(void *owner)
+static double port_next_s(void *owner)
+{
+    const struct ports *ports = owner;
+    return ports->next < ports->end ? ports->next->launched_s : INFINITY;
+}
+
+static bool port_alarm_rings(void *owner, double date)
 {
     struct ports *ports = owner;
     struct job *job = ports->next++;
@@ -217,7 +211,7 @@ static void port_arrived(void *owner, void *tag)
  */
 static void check_ports(bool simgrid)
 {
-    static const struct network_calls calls = {.alarm = port_alarm_rings, .arrived = port_arrived};
+    static const struct network_calls calls = {port_next_s, port_alarm_rings, port_arrived};
     static const uint16_t pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
                                         {4, 5, 1}, {6, 7, 1}, {1, 0, 2}, {2, 0, 2}};
     const struct duet__gpu_group gpus[] = {{8, "h100"}};
@@ -229,7 +223,7 @@ static void check_ports(bool simgrid)
     const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
     struct duet_machine machine;
     struct job jobs[G_N_ELEMENTS(pairs)] = {{.end_s = 0}};
-    struct ports ports = {.engine = engine_of(simgrid), .next = jobs};
+    struct ports ports = {engine_of(simgrid), .next = jobs, .end = jobs + G_N_ELEMENTS(jobs)};
     struct duet__catalogue catalogue;
     struct duet__platform platform;
     struct duet_message message = {""};
@@ -244,7 +238,7 @@ static void check_ports(bool simgrid)
         jobs[i].copy = (struct duet__copy){.source = 1 + pairs[i][0],
                                            .destination = 1 + pairs[i][1],
                                            .bytes = 1000000000};
-        g_assert_true(ports.engine->alarm(ports.network, pairs[i][2]));
+        jobs[i].launched_s = pairs[i][2];
     }
     ports.engine->run(ports.network);
     for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++)

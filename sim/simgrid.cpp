@@ -71,10 +71,31 @@ struct Network {
     // 3.32 still uses an activity after its completion callback: it is released at the next one
     sg4::Activity *finished = nullptr;
     Timer *running = nullptr;
+    std::vector<double> alarms; // dates of timers that have not gone off, latest first
 };
 
 // The only network: SimGrid is a singleton that cannot be started twice.
 Network *network;
+
+// Makes sure that a timer goes off at the date of the owner's next event.
+void arm()
+{
+    const double date = network->owner ? network->calls.next(network->owner) : INFINITY;
+    if (std::isinf(date) || (!network->alarms.empty() && network->alarms.back() <= date))
+        return;
+    network->alarms.push_back(date);
+    auto *self = new Timer *;
+    *self = Timer::set(std::max(date, sg4::Engine::get_clock()), [self] {
+        network->running = *self;
+        delete self;
+        const double rung = std::max(network->alarms.back(), sg4::Engine::get_clock());
+        network->alarms.pop_back();
+        const bool stops = network->owner && network->calls.alarm(network->owner, rung);
+        arm();
+        if (stops)
+            throw Stop();
+    });
+}
 
 void complete(sg4::Activity &activity, Flow *flow)
 {
@@ -86,6 +107,7 @@ void complete(sg4::Activity &activity, Flow *flow)
     network->pool = flow;
     if (network->owner)
         network->calls.arrived(network->owner, tag);
+    arm();
 }
 
 void listen()
@@ -412,6 +434,7 @@ int simgrid_open(struct ::network **out, const duet_machine *machine, unsigned c
 
 void simgrid_run(struct ::network *)
 {
+    arm();
     try {
         network->engine->run();
     } catch (Stop const &) {
@@ -430,18 +453,6 @@ void simgrid_close(struct ::network *of)
 double simgrid_clock(const struct ::network *)
 {
     return sg4::Engine::get_clock();
-}
-
-bool simgrid_alarm(struct ::network *, double date)
-{
-    auto *self = new Timer *;
-    *self = Timer::set(date, [self] {
-        network->running = *self;
-        delete self;
-        if (network->owner && network->calls.alarm(network->owner))
-            throw Stop();
-    });
-    return true;
 }
 
 bool flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void *tag)
@@ -486,8 +497,8 @@ double simgrid_latency(const struct ::network *, unsigned from, unsigned to)
 }
 
 const struct network_engine engine = {
-    simgrid_open, simgrid_close, simgrid_clock,   simgrid_alarm,
-    simgrid_copy, simgrid_send,  simgrid_latency, simgrid_run,
+    simgrid_open, simgrid_close,   simgrid_clock, simgrid_copy,
+    simgrid_send, simgrid_latency, simgrid_run,
 };
 
 } // namespace

@@ -139,7 +139,7 @@ void duet__sim_submit_ahead(struct sim *sim)
     const struct events *events = &sim->cluster->events;
     while (sim->cluster->flows == 0 && (submission = first_submission(sim)) &&
            !duet__task_lends(sim->core, submission->task) &&
-           (events->count == 0 || date_of(sim, submission) < events->heap[0].date)) {
+           date_of(sim, submission) < duet__events_first_s(events)) {
         double date = date_of(sim, submission);
         enter_first(sim);
         if (duet__sim_anything_due(sim)) {
