@@ -88,6 +88,30 @@ static int best_source(const struct duet_runtime *core, const struct duet_handle
     return best;
 }
 
+/* Returns the route of the copy to `node` that takes least if it is alone; NULL: there is none. */
+static const struct duet_route *shortest_route(const struct duet_runtime *core,
+                                               const struct duet_handle *handle, unsigned node)
+{
+    const struct duet_route *into = duet_machine_route(&core->machine, 0, node), *best = NULL;
+    const size_t others = core->machine.node_count;
+    double best_s = INFINITY;
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
+        for (; bits; bits &= bits - 1) {
+            const unsigned source = word * 64 + (unsigned)__builtin_ctzll(bits);
+            const struct duet_route *route = &into[source * others];
+            if (source == node || !route->direct)
+                continue;
+            const double seconds = alone_s(route, handle->bytes);
+            if (!best || seconds < best_s) {
+                best = route;
+                best_s = seconds;
+            }
+        }
+    }
+    return best;
+}
+
 int duet__source(const struct duet_runtime *core, const struct duet_handle *handle, unsigned node,
                  double *cost)
 {
@@ -116,10 +140,9 @@ double duet__cost_behind(const struct duet_view *view, const struct replica *on,
 double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
                           unsigned node)
 {
-    double out_s;
     if (handle->host.copying)
         return duet__cost_behind(view, &handle->host, node);
-    if (handle->temporary || best_source(view->core, handle, DUET_HOST, false, &out_s) < 0)
+    if (handle->temporary || !shortest_route(view->core, handle, DUET_HOST))
         return INFINITY;
     return cost_s(view->core, duet_machine_route(&view->core->machine, DUET_HOST, node), DUET_HOST,
                   node, handle->bytes);
@@ -185,18 +208,14 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
 {
     if (bit_test(handle->valid, node) || bit_test(handle->coming, node))
         return 0;
-    const struct duet_machine *machine = &core->machine;
-    double bytes = (double)handle->bytes, alone;
-    int source = best_source(core, handle, node, false, &alone);
-    if (source >= 0) {
-        const struct duet_route *route = duet_machine_route(machine, (unsigned)source, node);
+    const double bytes = (double)handle->bytes;
+    const struct duet_route *route = shortest_route(core, handle, node);
+    if (route)
         return route->latency_s + bytes / route->bandwidth_Bps * accelerators;
-    }
-    source = best_source(core, handle, DUET_HOST, false, &alone);
-    if (source < 0)
+    const struct duet_route *out = shortest_route(core, handle, DUET_HOST);
+    if (!out)
         return 0; /* a task writes the data: it will be elsewhere by then */
-    const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
-    const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
+    const struct duet_route *in = duet_machine_route(&core->machine, DUET_HOST, node);
     return out->latency_s + in->latency_s +
            bytes * (1 / out->bandwidth_Bps + 1 / in->bandwidth_Bps) * accelerators;
 }

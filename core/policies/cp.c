@@ -60,8 +60,11 @@ static unsigned cp_choose_worker(struct duet_view *view, const struct duet_task 
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
+        double load_s = duet_view_load(view, w), seconds = duet_view_seconds(view, w, task);
+        if (load_s + seconds >= least)
+            continue; /* whatever the transfer takes */
         double transfer_s = duet_view_transfer_seconds(view, w, task, true);
-        double end_s = fmax(duet_view_load(view, w), transfer_s) + duet_view_seconds(view, w, task);
+        double end_s = fmax(load_s, transfer_s) + seconds;
         double fitness = end_s + duet_view_parameter(view, BETA) * transfer_s;
         if (fitness < least) {
             least = fitness;

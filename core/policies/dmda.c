@@ -67,12 +67,14 @@ static unsigned dmda_choose_worker(struct duet_view *view, const struct duet_tas
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
+        double wait = free_at(view, w, now) - now, seconds = duet_view_seconds(view, w, task);
+        if (weights.end * (wait + seconds) > least)
+            continue; /* whatever the transfer takes */
         if (transfer < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
             transfer = weights.moves ? duet_view_transfer_seconds(view, w, task, true) : 0;
         }
-        double start = fmax(free_at(view, w, now) - now, transfer);
-        double end = start + duet_view_seconds(view, w, task);
+        double end = fmax(wait, transfer) + seconds;
         double fitness = weights.end * end + weights.transfer * transfer;
         size_t length = duet_list_length(duet_view_list(view, w));
         if (fitness < least || (fitness == least && length < shortest)) {

@@ -18,6 +18,13 @@ struct dates {
     _Atomic(double) busy_until_s, shift_s;
 };
 
+/* True if both workers, or neither, are accelerators, of the same architecture. */
+static bool are_alike(const struct duet_view *view, unsigned a, unsigned b)
+{
+    return duet_view_arch(view, a) == duet_view_arch(view, b) &&
+           duet_view_is_device(view, a) == duet_view_is_device(view, b);
+}
+
 /*
  * Returns the shortest expected time on CPUs over the shortest on accelerators: 0 for tasks of CPUs
  * alone.
@@ -25,9 +32,11 @@ struct dates {
 static double heft_speedup(const struct duet_view *view, const struct duet_task *task)
 {
     double cpu = INFINITY, accelerator = INFINITY;
+    int seen = -1; /* the last worker that was looked at: its like take as long */
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
-        if (!duet_view_can_run(view, w, task))
+        if ((seen >= 0 && are_alike(view, w, (unsigned)seen)) || !duet_view_can_run(view, w, task))
             continue;
+        seen = (int)w;
         double *best = duet_view_is_device(view, w) ? &accelerator : &cpu;
         *best = fmin(*best, duet_view_seconds(view, w, task));
     }
@@ -40,7 +49,8 @@ static double heft_speedup(const struct duet_view *view, const struct duet_task 
  * Returns the worker that would finish the task first; the lowest number among equals. A task
  * starts when the worker is free and its data is there, whichever is later: transfers overlap with
  * the kernels before it, as they do in the runtime (earliest start time of HEFT, equation 5).
- * Workers of one memory node share the transfer term, so it is computed once for a run of them.
+ * Workers of one memory node share the transfer term, so it is computed once for a run of them, and
+ * not for those that would end the task too late without it.
  */
 static unsigned heft_earliest(struct duet_view *view, const struct duet_task *task, double now,
                               double *finish)
@@ -53,11 +63,14 @@ static unsigned heft_earliest(struct duet_view *view, const struct duet_task *ta
             continue;
         struct dates *dates = duet_view_worker_state(view, w);
         double free_s = atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed);
+        double seconds = duet_view_seconds(view, w, task);
+        if (free_s + seconds >= *finish)
+            continue;
         if (arrival < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
             arrival = now + duet_view_transfer_seconds(view, w, task, false);
         }
-        double end = fmax(free_s, arrival) + duet_view_seconds(view, w, task);
+        double end = fmax(free_s, arrival) + seconds;
         if (end < *finish) {
             *finish = end;
             best = w;
