@@ -25,7 +25,8 @@ struct network_calls {
      * and whenever one of the other two has returned.
      */
     double (*next)(void *owner);
-    /* That date has come: it is now, but for rounding. Returns true to end `run` at this date. */
+    /* Tells that the date of `next` has come: it is now, but for rounding. Returns true to end `run`
+     * at this date. */
     bool (*alarm)(void *owner, double date);
     /* All bytes of the flow `tag` have arrived. */
     void (*arrived)(void *owner, void *tag);
