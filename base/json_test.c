@@ -255,7 +255,7 @@ static void test_digits(void)
     (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if installed */
     for (unsigned i = 0; i < 3000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
-        if (i % 3) { /* a decimal of few digits, of which printf writes the same ones */
+        if (i % 3) { /* a decimal of few digits, written as by printf */
             char printed[DUET__DIGITS_MAX];
             const double unit = pow(10, g_rand_int_range(random, 0, 16));
 

@@ -10,9 +10,10 @@
 #include <string.h>
 
 /*
- * Writes a whole number below 10^15, or one from 0.0001 to 1000 with at most 12 digits behind the
- * point: most numbers of files are such, and printf is slow. Returns false of any other. At most 15
- * digits are read back as the same number, and are those of "%.15g".
+ * Writes a number that is whole and below 10^15, or from 0.0001 to 1000 with at most 12 digits
+ * behind the point, and not negative: most numbers in files are such, and printf is slow. Returns
+ * false for any other number. Its digits, 15 at most, are those of "%.15g", and are read back as
+ * the same number.
  */
 static bool put_decimal(double value, char *buffer)
 {
@@ -71,7 +72,7 @@ static size_t character_length(const char *text)
     return length;
 }
 
-/* Returns the number of bytes at the beginning of a text that JSON has as they are. */
+/* Returns how many bytes at the beginning of a text are ASCII that needs no escape. */
 static size_t plain_length(const char *text)
 {
     size_t length = 0;
@@ -220,7 +221,7 @@ void duet__json_put_integer(struct duet__json_writer *writer, const char *key, u
 {
     char digits[DUET__DIGITS_MAX];
 
-    if (!put_decimal((double)value, digits)) /* below 10^15 it has the value itself */
+    if (!put_decimal((double)value, digits)) /* a double holds whole numbers below 10^15 */
         (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
     put_value(writer, key, digits, false);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's own operations, measured and as the simulation charges them; the bandwidth of
- * memory. */
+/* Measures the time of the runtime's own operations, as the simulation charges it, and the
+ * bandwidth of memory. */
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -403,7 +403,7 @@ int duet__costs_measure(const struct duet__measurement *given,
  * each has written first, so that they lie in its socket's memory. */
 
 enum {
-    STREAM_ELEMENTS = 1 << 19, /* of a block: 4 MiB of doubles */
+    STREAM_ELEMENTS = 1 << 19, /* doubles of a block: 4 MiB */
     STREAM_BYTES = STREAM_ELEMENTS * sizeof(double),
     MIB = 1 << 20,
     LEAST_MIB = 128,    /* of both vectors, for each worker: real caches may be larger than the

@@ -12,7 +12,7 @@
 /* Fits times that grow with the missing part of data, robustly; finds what tells nothing. */
 
 enum {
-    FIT_ROUNDS = 4,   /* with Huber's weights: each changes the result ten times less */
+    FIT_ROUNDS = 4,   /* with Huber's weights: each changes the result a tenth as much as before */
     FIT_ROWS = 10000, /* most rows for the coefficients: 5 % of noise then leaves 0.05 %; the sum of
                          times is of all rows */
 };
@@ -131,7 +131,7 @@ void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 
 enum { ROUGH = 2000 };
 
-static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see model.h */
+static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* of duet__outliers: see model.h */
 static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest stall, share of all time */
 static const double MOST = 0.25;                          /* largest share of outliers */
 

@@ -153,7 +153,7 @@ def test_reports(folder):
     summary = json.loads(compare(again, again, "--json"))["summary"]
     assert (summary["groups"], summary["pairs"], summary["pairs_right"]) == (2, 2, 2), summary
 
-    # the interval of a prediction is that of runs, not of other simulations
+    # a predicted interval counts runs that were measured, not other simulations
     drawn, measured = str(folder / "drawn.json"), json.loads(simulate(
         f"{CHOLESKY} --interval run --json"))
     pathlib.Path(drawn).write_text(json.dumps(measured), encoding="utf-8")

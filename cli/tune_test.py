@@ -87,7 +87,7 @@ places = tune("cholesky", "--platform", "idgraf", "--n", "9600", "--param", "pot
 assert places["chosen"]["settings"]["param_potrf"] == "any", places
 assert places["chosen"]["settings"]["tile"] == "960", places
 
-# Without time for drawn machines it is the choice without them, with all that is known of that:
+# Without time for drawn machines the choice is the one before them, with all that is known of it:
 # each of the 20 tasks of a simulation takes a hundredth of a second on any machine.
 testing.compile_policy("slow.so", popped="usleep(task ? 10000 : 0);")
 cut = tune("cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "960", "--gpus", "1,2",

@@ -216,7 +216,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
 
 /* list.c */
 void duet__list_init(struct duet_list *list, struct duet_runtime *core, struct worker *owner);
-/* Tells lists by missing inputs that data is on its way to a node. */
+/* Tells lists sorted by missing inputs that a handle's data is on its way to a node. */
 void duet__list_nearer(struct duet_runtime *core, struct duet_handle *handle, unsigned node);
 void duet__list_order(struct duet_list *list, enum duet_order order);
 void duet__call_another(struct duet_view *view);

@@ -191,7 +191,7 @@ static double shortest_s(const struct task_class *klass, uint64_t kinds)
     return best_s;
 }
 
-/* Updates the shortest time of the class on the kinds of workers that may run its tasks. */
+/* Updates best_s, the class' shortest time on the kinds of workers that may run its tasks. */
 void duet__class_best(struct task_class *klass)
 {
     uint64_t kinds = atomic_load_explicit(&klass->possible, memory_order_relaxed);

@@ -339,7 +339,7 @@ static void test_where(void)
     g_assert_nonnull(strstr(duet_last_message(t.core), "for_cpus with this restriction"));
 }
 
-/* Bounds count no architecture on which none of a class' tasks may run. */
+/* Bounds leave out architectures on which no task of a class may run. */
 static void test_possible(void)
 {
     OWNED(testing_fini) struct testing t;

@@ -103,7 +103,7 @@ struct access {
     uint16_t index; /* position in the task */
     uint16_t order; /* accesses by address of handle: the i-th is number `order` of access i */
     uint8_t mode;   /* enum duet_mode; 0: an earlier access of this task is to the same handle */
-    bool lacks;     /* it is in a chain of lists by missing inputs, by `next`: list.c */
+    bool lacks;     /* its data is missing where its task is listed; `next` chains it: list.c */
 };
 
 enum task_state {
@@ -137,7 +137,7 @@ struct duet_task {
     uint64_t id;
     struct task_class *klass; /* NULL: an acquisition by the application */
     _Atomic(int32_t) pending; /* accesses not granted, plus 1 while being linked */
-    _Atomic(int32_t) missing; /* inputs on their way; on a list by missing inputs: their number */
+    _Atomic(int32_t) missing; /* inputs on their way; on a list by missing inputs: those lacking */
     int32_t priority;
     uint16_t access_count;
     uint8_t mask; /* index into core->masks */
@@ -157,7 +157,7 @@ struct duet_task {
     double complexity;
     union {
         double note;             /* the policy's */
-        struct duet_task *above; /* on a list by missing inputs: what points to it in the heap */
+        struct duet_task *above; /* on a list by missing inputs: the task that points to it */
     };
     double submit_s;
     _Atomic(double) ready_s;
@@ -188,7 +188,7 @@ struct duet_list {
     _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
     _Atomic(int64_t) expected_ns;          /* expected time of its tasks on its owner */
     int64_t first, last;   /* positions of the next task pushed at the head and at the tail */
-    struct access *nearer; /* near_lock: missing inputs of its tasks that are on their way now */
+    struct access *nearer; /* near_lock: its tasks' missing inputs that are on their way by now */
     struct queue queues[MASKS_MAX];
 };
 
@@ -369,7 +369,7 @@ struct node {
     _Atomic(bool) lost;              /* device gone: nothing becomes valid here any more */
     unsigned worker;                 /* the worker that starts copies into it */
     _Atomic(uint64_t) freed;         /* the record at whose end there was more room; if blocked */
-    struct spin near_lock;           /* chains of missing inputs: list.c */
+    struct spin near_lock;           /* guards chains of accesses that lack data here: list.c */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
     struct replica *spare;   /* pool_lock */

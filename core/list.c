@@ -77,8 +77,8 @@ size_t duet_list_length(const struct duet_list *list)
 
 /* ------------------------------------------------------------------------------------------- */
 /*
- * Pairing heap: prev is the first child, next the next sibling; in lists by missing inputs above is
- * the sibling before, or the parent.
+ * A pairing heap of tasks: `prev` is a task's first child, `next` its next sibling. In lists by
+ * missing inputs `above` is the sibling before a task, or the parent of a first child.
  */
 
 static struct duet_task *heap_meld(unsigned order, struct duet_task *a, struct duet_task *b)
@@ -123,7 +123,7 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
     return root;
 }
 
-/* Takes a task with its children out of a heap by missing inputs, of which it is not the root. */
+/* Takes a task that is not the root, with its children, out of a heap by missing inputs. */
 static void heap_cut(struct duet_task *task)
 {
     *(task->above->prev == task ? &task->above->prev : &task->above->next) = task->next;
@@ -134,15 +134,19 @@ static void heap_cut(struct duet_task *task)
 
 /* ------------------------------------------------------------------------------------------- */
 /*
- * Lists by missing inputs; the list's lock is held, and near_lock of its owner's memory node. Each
- * handle has for each node a chain of the accesses, of tasks on lists of the node's workers, that
- * lack its data there. Whoever has the data copied there gives the chain to the lists
- * (duet__list_nearer), and these move the tasks when the next is taken: a task costs constant work
- * for each input. When data leaves a node nothing is told. So a task may have been counted too few
- * missing inputs, never too many, and the first one is counted anew before it is taken.
+ * Lists sorted by the tasks' missing inputs. Functions here are called with the list's lock held,
+ * and near_lock of its owner's memory node. For each handle and node there is a chain of the
+ * accesses that lack its data there, of tasks on the lists of the node's workers. When the data is
+ * to be copied there, duet__list_nearer hands the chain to these lists, which move the tasks
+ * forward when the next one is taken: constant work for each input of a task. Lists are not told
+ * when data leaves a node. A task's missing inputs may thus have been counted too low, never too
+ * high, and those of the first task are counted anew before it is taken.
  */
 
-/* Returns the head of the chain of a handle and node: at the end of the policy's state for it. */
+/*
+ * Returns the head of the chain of accesses that lack a handle's data on a node. It is stored at
+ * the end of the policy's state for this handle and node.
+ */
 static struct access **lacking(const struct duet_runtime *core, struct duet_handle *handle,
                                unsigned node)
 {
@@ -150,7 +154,7 @@ static struct access **lacking(const struct duet_runtime *core, struct duet_hand
     return (struct access **)(void *)end - 1;
 }
 
-/* Gives the accesses that lack data on a node to the lists that their tasks are on. */
+/* Moves the accesses that lack a handle's data on a node to `nearer` of their tasks' lists. */
 static void chain_pass_on(struct duet_runtime *core, struct duet_handle *handle, unsigned node)
 {
     struct access **chain = lacking(core, handle, node), *access;
@@ -169,7 +173,7 @@ void duet__list_nearer(struct duet_runtime *core, struct duet_handle *handle, un
     spin_unlock(&core->nodes[node].near_lock);
 }
 
-/* Counts the missing inputs of a task, which come into chains unless they are there. */
+/* Returns the number of missing inputs of a task; chains those that are in no chain yet. */
 static int32_t count_missing(const struct duet_list *list, struct duet_task *task)
 {
     const unsigned node = list->owner->node;
@@ -194,7 +198,7 @@ static void set_missing(struct duet_task *task, int32_t count)
     atomic_store_explicit(&task->missing, count, memory_order_relaxed);
 }
 
-/* Moves tasks forward, one place for each input that is on its way by now. */
+/* Moves tasks forward for their missing inputs that are on their way by now: list->nearer. */
 static void list_move_nearer(struct duet_list *list)
 {
     for (struct access *access; (access = list->nearer);) {
@@ -209,7 +213,10 @@ static void list_move_nearer(struct duet_list *list)
     }
 }
 
-/* Counts what a task lacks that comes onto a list. Only the list's lock is held. */
+/*
+ * Counts and chains the missing inputs of a task that comes onto a list. The caller holds the
+ * list's lock, but no near_lock.
+ */
 static void list_measure(const struct duet_list *list, struct duet_task *task)
 {
     set_missing(task, 0);
@@ -225,8 +232,9 @@ static void list_measure(const struct duet_list *list, struct duet_task *task)
 }
 
 /*
- * Takes a task off a list. What it lacks counts as on its way for others, since its worker requests
- * that next. Only the list's lock is held.
+ * Takes a task off a list by missing inputs. The inputs that it lacks count as on their way for
+ * other tasks, since its worker requests them next. The caller holds the list's lock, but no
+ * near_lock.
  */
 static void list_leave(struct duet_list *list, struct duet_task *task)
 {
@@ -326,7 +334,10 @@ HOT static struct duet_task *list_first(const struct duet_runtime *core,
     return best;
 }
 
-/* As list_first, for a task that is to be taken: of lists by missing inputs it is counted anew. */
+/*
+ * Returns the task that list_first gives, to be taken. On a list by missing inputs, those of the
+ * task in front are counted anew until the count is right.
+ */
 HOT static struct duet_task *list_next(const struct duet_runtime *core, struct duet_list *list,
                                        unsigned kind, bool from_head)
 {

@@ -88,7 +88,10 @@ static int best_source(const struct duet_runtime *core, const struct duet_handle
     return best;
 }
 
-/* Returns the route of the copy to `node` that takes least if it is alone; NULL: there is none. */
+/*
+ * Returns the route by which a lone copy of a handle's data gets to `node` first, from one of the
+ * nodes where it is valid; NULL: there is none.
+ */
 static const struct duet_route *shortest_route(const struct duet_runtime *core,
                                                const struct duet_handle *handle, unsigned node)
 {

@@ -244,7 +244,10 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
     return false;
 }
 
-/* Adds kinds of workers that may run a task to those for which the bounds on the makespan count. */
+/*
+ * Adds the kinds of workers that may run a task to those that bounds on the makespan count for its
+ * class.
+ */
 static void count_kinds(struct task_class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))

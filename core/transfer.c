@@ -11,7 +11,7 @@
 
 enum { REPLICAS_AT_ONCE = 64 };
 
-/* Returns an unused replica record of a node, to be filled by the caller, or NULL. */
+/* Returns an unused replica record of a node, to be filled by the caller; NULL: out of memory. */
 static struct replica *new_replica(struct node *node)
 {
     spin_lock(&node->pool_lock);
@@ -128,7 +128,7 @@ struct duet__copy *duet__next_copy(struct worker *worker)
     return into ? &into->copy : NULL;
 }
 
-/* Notes that a copy into a replica is decided. Handle lock held. */
+/* Marks a replica's data as on its way to its node: its copy is decided. Handle lock held. */
 static void set_coming(struct duet_runtime *core, struct replica *into)
 {
     into->copying = true;

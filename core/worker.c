@@ -404,8 +404,9 @@ static __attribute__((noinline)) bool next_command(struct duet_runtime *core, un
 }
 
 /*
- * True if the worker has taken all that it may, and runs it or waits for inputs: most questions are
- * asked after a copy has ended, or after the command before.
+ * True if there is surely no command for the worker: it has taken all tasks that it may, and each
+ * one runs or waits for inputs. Most calls of duet__next come where this is so, after a copy has
+ * ended or after the command before.
  */
 static inline bool has_enough(const struct duet_runtime *core, const struct worker *worker)
 {

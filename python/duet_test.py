@@ -311,7 +311,7 @@ class Policies(Test):
         with self.assertRaisesRegex(duet.Error, "division by zero"):
             with duet.Runtime(simulate="idgraf", policy=wrong) as runtime:
                 runtime.submit_graph(self.folder / "g.json")
-        self.assertLess(wrong.pops, 1000)  # 4,000,000 where each of them cancelled the run
+        self.assertLess(wrong.pops, 1000)  # it was 4,000,000 when each one cancelled the run
 
     def test_failed(self):
         table = duet.simulate("cholesky", **SMALL, cpus=4, gpus=[1, 2], policy=Wrong("six"))

@@ -82,7 +82,7 @@ static void add_pair(struct duet__comparison *comparison, const struct duet__rea
         the.settings = keep(comparison, g_strdup_printf("%s%sworld=%s", the.settings,
                                                         *the.settings ? ", " : "", first->world));
     if (!is_predicted(first) || is_predicted(second) || !(the.high_s > 0))
-        the.low_s = the.high_s = 0; /* of no run that was measured */
+        the.low_s = the.high_s = 0; /* only a measured run is compared with a predicted interval */
     the.predicted = first->side;
     the.measured = second->side;
     g_array_append_val(comparison->cases, the);

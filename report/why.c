@@ -14,16 +14,16 @@
 
 /* Possible main causes. */
 enum cause {
-    CAUSE_MEMORY,    /* data comes again, or has to leave */
-    CAUSE_TO_DEVICE, /* data from the host, to it, between devices, from other nodes */
-    CAUSE_TO_HOST,
-    CAUSE_BETWEEN,
-    CAUSE_MESSAGE,
+    CAUSE_MEMORY,      /* devices wait for data that had been there before, or for room */
+    CAUSE_TO_DEVICE,   /* tasks wait for data from the host */
+    CAUSE_TO_HOST,     /* tasks wait for data on its way to the host */
+    CAUSE_BETWEEN,     /* tasks wait for data from other devices */
+    CAUSE_MESSAGE,     /* tasks wait for data from other nodes */
     CAUSE_OVERHEAD,    /* tasks are short compared with starting them */
     CAUSE_SUBMISSION,  /* the application submits late */
     CAUSE_PRIORITIES,  /* tasks ran before others on which more depends */
-    CAUSE_KERNEL,      /* one kernel, on an architecture that is not the fastest */
-    CAUSE_CHOICE,      /* ready tasks wait elsewhere */
+    CAUSE_KERNEL,      /* a kernel can run on CPUs alone, or some of its executions took too long */
+    CAUSE_CHOICE,      /* the policy leaves tasks to slower or busy workers */
     CAUSE_PARALLELISM, /* too few tasks are ready */
     CAUSE_WORK,        /* the processors compute nearly all the time */
 };

@@ -54,8 +54,8 @@ static enum duet__basis basis_of(const struct duet__request *request,
     return DUET__GUESSED;
 }
 
-/* Adds the seconds of one size to those of its kernel. Of more than DUET__USES kernels, one with
-   more seconds replaces the one with the least. */
+/* Adds the seconds of one size of a kernel to its use. If all DUET__USES are of other kernels, it
+   replaces the one with the fewest seconds, if it has more. */
 static void add_use(struct duet__run *run, const struct duet__spent *spent, enum duet__basis basis)
 {
     struct duet__use *use = run->uses;

@@ -15,7 +15,7 @@
 void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s);
 
 /* Fills run->basis, run->uses and run->guess from what a simulated run has executed on its first
-   node. Does nothing of other runs. */
+   node. Does nothing for other runs. */
 void duet__bases_find(const struct duet__request *request, const struct duet__spent *spent,
                       unsigned count, struct duet__run *run);
 

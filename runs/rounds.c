@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of turns, what one turn leaves for those after it, and whether others compute on this
- * machine. */
+/* Orders the turns of cases, keeps data of one turn for those after it, and finds whether others
+ * compute on this machine. */
 #include "runs/rounds.h"
 
 #include <math.h>

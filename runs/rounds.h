@@ -9,8 +9,8 @@
 #include "runs/session.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* The load by others: speed of this machine's cores at the moment (probe.c), and the use of
-   them by other processes and other machines on the same hardware*/
+/* The load by others: the speed of this machine's cores at the moment (probe.c), and their use by
+   other processes, and by other machines on the same hardware */
 
 enum { DUET__CORES_MOST = 1024 }; /* most cores that are looked at */
 

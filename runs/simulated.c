@@ -32,7 +32,7 @@ struct batch {
 /* ------------------------------------------------------------------------------------------- */
 /* Children                                                                                     */
 
-/* The head of a result; the arrays of the recording follow (run.h). */
+/* The head of the result that a child sends; the arrays of its recording follow (run.h). */
 struct result {
     int error; /* enum duet_error */
     struct duet_message message;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Simulated nodes on one clock. The application's thread runs them: a wait lets simulated time pass
- * until the awaited condition holds. Ends of kernels are events of a heap of our own, of whose next
- * date the network asks; copies are flows of the network. An event concerns one node. All
- * nodes that it has changed are served before the next event: workers that were woken are asked,
- * and submissions that are due are entered.
+ * until the awaited condition holds. Ends of kernels are events of a heap of our own; the network
+ * asks for the date of its next event. Copies are flows of the network. An event concerns one node.
+ * All nodes that it has changed are served before the next event: workers that were woken are
+ * asked, and submissions that are due are entered.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -379,7 +379,7 @@ struct event duet__events_take(struct events *events)
     struct event *heap = events->heap;
     const struct event first = heap[0], *last = &heap[--events->heaped];
     size_t i = 0, count = events->heaped;
-    /* the gap goes down to a leaf, and the last event, which is mostly late, up from there */
+    /* the root's gap sinks to a leaf; the last event, which is mostly late, rises from there */
     for (size_t child = 1; child < count; child = 2 * i + 1) {
         child += child + 1 < count && is_earlier(&heap[child + 1], &heap[child]);
         heap[i] = heap[child];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dated events in canonical order: date, kind, worker, sequence. A binary heap, and before it the
- * event that was earlier than all others when it was added, as ends of copies are.
+ * Dated events in canonical order: date, kind, worker, sequence. They are in a binary heap, but for
+ * one that was earlier than all others when it was added, as ends of copies are.
  */
 #ifndef DUET_SIM_EVENTS_H
 #define DUET_SIM_EVENTS_H
@@ -38,7 +38,7 @@ struct event {
 
 struct events {
     struct event *heap, first;
-    size_t count, heaped, capacity; /* count: heaped, and `first` if there is one */
+    size_t count, heaped, capacity; /* events in all, in `heap` (the other is `first`); room */
     uint64_t sequence;
 };
 

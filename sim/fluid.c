@@ -183,7 +183,8 @@ static void tell(struct network *network)
     network->first = network->arrived_count = 0;
 }
 
-/* At one date, flows end first, then events of the owner come, then it is told of the ends. */
+/* Lets time pass. At one date flows end first, then the owner handles its events, then it is told
+ * which flows have ended. */
 static void fluid_run(struct network *network)
 {
     for (const struct duet__fluid_flow *ended;;) {

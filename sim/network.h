@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A clock, and a network whose links flows share max-min fairly, by one of two engines: duet's own,
- * or SimGrid. Both give the same dates but for rounding (sim/network_test.c).
+ * A clock, and a network of links, which flows share max-min fairly. There are two engines, duet's
+ * own and SimGrid; both give the same dates but for rounding (sim/network_test.c).
  */
 #ifndef DUET_SIM_NETWORK_H
 #define DUET_SIM_NETWORK_H
@@ -21,12 +21,12 @@ extern "C" {
 /* Called by the network, on the thread that runs it. */
 struct network_calls {
     /*
-     * Returns the date of the owner's next event, INFINITY: there is none. Asked when `run` begins,
-     * and whenever one of the other two has returned.
+     * Returns the date of the owner's next event; INFINITY: there is none. The network asks when
+     * `run` begins, and after calls of `alarm` and `arrived`.
      */
     double (*next)(void *owner);
-    /* Tells that the date of `next` has come: it is now, but for rounding. Returns true to end `run`
-     * at this date. */
+    /* Tells the owner that the date that `next` returned has come; it is now, but for rounding.
+     * Returns true to end `run` at this date. */
     bool (*alarm)(void *owner, double date);
     /* All bytes of the flow `tag` have arrived. */
     void (*arrived)(void *owner, void *tag);
@@ -69,7 +69,7 @@ struct network_engine {
     /* Returns the latency in seconds between two cards by a user's file; 0 for other networks. */
     double (*latency)(const struct network *network, unsigned from, unsigned to);
 
-    /* Lets time pass until the owner ends it, or until nothing is left to come. */
+    /* Lets time pass until `alarm` returns true, or until no event and no flow is left. */
     void (*run)(struct network *network);
 };
 

@@ -156,7 +156,7 @@ int duet__store_open(struct duet__store *store, const char *path, enum duet__sto
         return duet_fail(message, DUET_EINVAL, "there is no %s yet: without --show it is made",
                          path);
     if (use == DUET__STORE_WRITE && path && strcmp(path, "-") == 0)
-        return duet__file_check(path, message); /* refuses it */
+        return duet__file_check(path, message); /* always refuses "-" */
     if (sqlite3_open_v2(path ? path : ":memory:", &store->database,
                         use == DUET__STORE_SHOW
                             ? SQLITE_OPEN_READONLY

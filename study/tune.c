@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search of `duet tune`: simulations of ever larger problems, on drawn machines at last, and
- * runs. */
+/* Searches for the best settings, for `duet tune`: simulates ever larger problems, the whole one at
+ * last on drawn machines, and runs the best on this machine. */
 #include "study/tune.h"
 
 #include <inttypes.h>
@@ -15,13 +15,13 @@ enum {
     LEAST = 2,            /* and this many at least */
     TOPS = 2,             /* number of best settings whose neighbours are tried */
     DRAWN_MOST = 8,       /* settings that are simulated on drawn machines at first */
-    DRAWN_REPS = 4,       /* first such machines; each next level doubles them */
+    DRAWN_REPS = 4,       /* drawn machines at first; each next level doubles them */
     DRAWN_REPS_MOST = 32, /* most machines that are drawn */
     RUN_REPS = 3,
     TASKS_PER_S = 50000, /* speed of a simulation, about */
 };
 
-static const double TIE = 0.03; /* settings that close to the best are compared on drawn machines */
+static const double TIE = 0.03; /* settings within this part of the best get drawn machines */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Products                                                                                     */
@@ -444,8 +444,8 @@ static int search(struct duet__tune *tune)
 /* ------------------------------------------------------------------------------------------- */
 /* Drawn machines                                                                               */
 
-/* Finds how far the best is before the second on the machines that were drawn for both, and on how
-   many it is the best of all settings that were simulated as often. */
+/* Finds how far the best setting is before the second on the machines that were drawn for both, and
+   on how many of these it is the best of all settings that were simulated as often. */
 static void find_lead(struct duet__tune *tune)
 {
     const struct duet__tuned *best = duet__tune_at(tune, 0);
@@ -507,7 +507,7 @@ static int judge_on_draws(struct duet__tune *tune)
         count = MAX(MIN(least, count), (count + 1) / 2);
         if (!error)
             find_lead(tune);
-        if (reps > DRAWN_REPS && !(tune->lead <= tune->lead_half)) /* NAN: nothing is spread */
+        if (reps > DRAWN_REPS && !(tune->lead <= tune->lead_half)) /* NAN, too: nothing spreads */
             break;
     }
     tune->cut = cut;

@@ -17,8 +17,8 @@ enum duet__fidelity {
     DUET__QUARTER,
     DUET__HALF,
     DUET__WHOLE,
-    DUET__DRAWN,     /* the whole, on drawn machines (--interval run) */
-    DUET__USUAL,     /* on these, too: the setting that one gets who chooses nothing */
+    DUET__DRAWN,     /* the whole problem, on drawn machines (--interval run) */
+    DUET__USUAL,     /* the setting that one gets who chooses nothing, on drawn machines */
     DUET__RUN,       /* a run on this machine */
     DUET__USUAL_RUN, /* a run of the usual setting */
     DUET__FIDELITIES,
@@ -70,7 +70,7 @@ struct duet__tune {
     const struct duet__tuned *chosen;
     double lead, lead_half; /* lead of the best to the second on drawn machines, parts of 1, and
                                half its 95 % interval; NAN: not known */
-    uint64_t draws, wins;   /* machines that were drawn for it; those on which it is the best */
+    uint64_t draws, wins;   /* machines drawn for the lead; those on which the first is the best */
     bool estimated;         /* some kernel times were never measured */
     bool cut;               /* the budget ended before all simulations were made */
     char *left_out;         /* error of the first simulation that did not end; NULL: all did */

@@ -26,19 +26,20 @@ struct duet__bounds {
  * The bounds for the tasks submitted to `runtime`, which is one node, with the mean time of each
  * class on each architecture: what the engine knows for sure, else the mean of the run, else what
  * its models expect (so that times drawn at random around them may beat the bounds by a little).
- * Restrictions of single tasks to some architectures (SetArch) are not looked at: they can only
- * lengthen a schedule. Call when no task is in flight. `links`: the machine's figures hold, as they
- * do in a simulation, so that links_s may be computed.
+ * An architecture on which no task of a class may run (SetArch, `where`) does not count for that
+ * class. Restrictions of single tasks are not looked at otherwise: they can only lengthen a
+ * schedule. Call when no task is in flight. `links`: the machine's figures hold, as they do in a
+ * simulation, so that links_s may be computed.
  *
  * The area bound is the smallest T such that n_ca >= 0 exist with
  *     sum over a of n_ca = tasks_c                   for each class c of tasks, and
  *     sum over c of n_ca * expected_ca <= T * workers_a    for each architecture a,
  * exactly for two architectures that have workers, for more within 10^-11 of it, or as near as 3 x
- * 10^8 products of a time and a price come. (The area bound
- * of Agullo, Beaumont, Eyraud-Dubois, Kumar, "Are static schedules so bad? A case study on Cholesky
- * factorization", IPDPS 2016.) The value returned is computed from a dual solution, so that
- * whatever is rounded, it is a bound. 20,000 classes of different times take 20 ms with two
- * architectures, 40 ms with three, 90 ms with four.
+ * 10^8 products of a time and a price come. (The area bound of Agullo, Beaumont, Eyraud-Dubois,
+ * Kumar, "Are static schedules so bad? A case study on Cholesky factorization", IPDPS 2016.) The
+ * value returned is computed from a dual solution, so that whatever is rounded, it is a bound.
+ * 20,000 classes of different times take 20 ms with two architectures, 40 ms with three, 90 ms with
+ * four.
  *
  * The mixed bound is the largest p + area + s, where the area is that of the tasks before which
  * there is a path of at least p seconds, and after which there is one of s: none of them begins

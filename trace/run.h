@@ -28,12 +28,12 @@ struct duet__over_nodes {
 /* Executions of a kernel of one size on an architecture. */
 struct duet__spent {
     char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX];
-    double work;    /* of an execution */
-    double seconds; /* expected of all together */
+    double work;    /* of one execution */
+    double seconds; /* expected for all of these executions together */
 };
 
-/* Returns what the runs of a core have executed since its last reset, *count of them, for g_free;
-   of several nodes what the first has. */
+/* Returns what the runs of a core have executed since its last reset, *count entries, for g_free.
+   Of several nodes it has those of this core alone. */
 struct duet__spent *duet__spent_take(const struct duet_runtime *core, unsigned *count);
 
 /* A kernel of a simulated run on an architecture, at the size that took most of its time. */

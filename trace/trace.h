@@ -31,7 +31,7 @@ struct duet__trace {
     char *policy;
     char *options;                         /* from duet__settings_text */
     char *platform_file, *platform_digest; /* see struct duet__platform */
-    struct duet__spent *spent; /* of a simulated run: what its kernels' times are expected by */
+    struct duet__spent *spent; /* expected times of its executions; NULL: not simulated */
     unsigned spent_count;
     bool releases; /* true if the events say what released them; else that is guessed */
     bool paje;     /* true if it is written in Paje's format, which is not read */

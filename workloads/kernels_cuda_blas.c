@@ -35,7 +35,8 @@ static int handles_of(const struct duet_call *call, struct duet__cuda_handles **
                               (handles)->library->cublasD##name((handles)->blas, __VA_ARGS__),     \
                               "cublasD" #name, message))
 
-/* Calls a routine of cuSOLVER likewise; the value is that of duet__cusolver_check. */
+/* Calls a routine of cuSOLVER with a handle and these arguments in the precision of a buffer; the
+ * value is that of duet__cusolver_check. */
 #define CUSOLVER(a, handles, message, name, ...)                                                   \
     (is_single(a) ? duet__cusolver_check((handles)->library->cusolverDnS##name((handles)->solver,  \
                                                                                __VA_ARGS__),       \
@@ -44,7 +45,7 @@ static int handles_of(const struct duet_call *call, struct duet__cuda_handles **
                                                                                __VA_ARGS__),       \
                                          "cusolverDnD" #name, message))
 
-/* Returns 1 or -1 in the precision of a buffer. */
+/* Returns the address of 1, or of -1 if `minus`, in the precision of a buffer. */
 static const void *unit(const struct duet_buffer *a, bool minus)
 {
     static const double doubles[] = {1, -1};

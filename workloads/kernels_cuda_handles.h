@@ -45,8 +45,9 @@
     X(cusolverDnDgetrf)
 
 /*
- * Addresses of the functions, each in a member of its name: library->cublasDgemm(handle, ...). The
- * header of cuBLAS maps names to those of its second interface (cublasDgemm_v2), members included.
+ * Addresses of functions of cuBLAS and cuSOLVER, each in a member of its name, as in
+ * library->cublasDgemm(handle, ...). The header of cuBLAS maps names to those of its second
+ * interface (cublasDgemm_v2), members included.
  */
 struct duet__cuda_library {
 #define X(name) __typeof__(name) *name;

@@ -133,7 +133,7 @@ static const CLBlastLayout columns = CLBlastLayoutColMajor;
 #define ROUTINE(place, name, ...)                                                                  \
     ((place)->single ? library.CLBlastS##name(__VA_ARGS__) : library.CLBlastD##name(__VA_ARGS__))
 
-/* Ends the call of a kernel that is one routine. */
+/* Runs a kernel that is one routine of CLBlast, and ends its call. */
 #define CALL(call, place, name, ...)                                                               \
     call_end(call, place, (place)->single ? "CLBlastS" #name : "CLBlastD" #name,                   \
              ROUTINE(place, name, __VA_ARGS__))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line, names of cases, and the recording of runs. bench/corpus.py calls it. */
+/* Reads the command line and names of cases, and records runs, for bench/corpus.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

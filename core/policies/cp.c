@@ -62,7 +62,7 @@ static unsigned cp_choose_worker(struct duet_view *view, const struct duet_task 
             continue;
         double load_s = duet_view_load(view, w), seconds = duet_view_seconds(view, w, task);
         if (load_s + seconds >= least)
-            continue; /* whatever the transfer takes */
+            continue; /* it is no better even if the transfer takes no time */
         double transfer_s = duet_view_transfer_seconds(view, w, task, true);
         double end_s = fmax(load_s, transfer_s) + seconds;
         double fitness = end_s + duet_view_parameter(view, BETA) * transfer_s;

@@ -69,7 +69,7 @@ static unsigned dmda_choose_worker(struct duet_view *view, const struct duet_tas
             continue;
         double wait = free_at(view, w, now) - now, seconds = duet_view_seconds(view, w, task);
         if (weights.end * (wait + seconds) > least)
-            continue; /* whatever the transfer takes */
+            continue; /* it is worse even if the transfer takes no time */
         if (transfer < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
             transfer = weights.moves ? duet_view_transfer_seconds(view, w, task, true) : 0;

@@ -129,7 +129,7 @@ static int missing_of(const struct waiting *all, const struct duet_task *task, u
     return missing;
 }
 
-/* Takes a task off a list, by a search through all that wait. */
+/* Takes the first task off a list; a search through all waiting tasks has to find the same one. */
 static void take_nearest(struct waiting *all, unsigned list, unsigned worker)
 {
     const bool by_priority = all->t.core->policy->order == DUET_HEAP_NEAREST;
@@ -173,7 +173,7 @@ static void push_random(struct waiting *all, uint64_t *rng, unsigned list)
     duet_push_tail(&all->view, duet_view_list(&all->view, list), task);
 }
 
-/* Whatever data comes and goes, the list gives the task that a search finds. */
+/* Lists by missing inputs give the task that a search finds, whatever data comes and goes. */
 static void test_nearest(gconstpointer policy)
 {
     struct waiting *all = g_new0(struct waiting, 1);

@@ -18,7 +18,7 @@ struct dates {
     _Atomic(double) busy_until_s, shift_s;
 };
 
-/* True if both workers, or neither, are accelerators, of the same architecture. */
+/* True if two workers have one architecture, and both or neither of them are accelerators. */
 static bool are_alike(const struct duet_view *view, unsigned a, unsigned b)
 {
     return duet_view_arch(view, a) == duet_view_arch(view, b) &&
@@ -32,7 +32,7 @@ static bool are_alike(const struct duet_view *view, unsigned a, unsigned b)
 static double heft_speedup(const struct duet_view *view, const struct duet_task *task)
 {
     double cpu = INFINITY, accelerator = INFINITY;
-    int seen = -1; /* the last worker that was looked at: its like take as long */
+    int seen = -1; /* last worker that was asked about; those alike take as long */
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if ((seen >= 0 && are_alike(view, w, (unsigned)seen)) || !duet_view_can_run(view, w, task))
             continue;
@@ -49,8 +49,8 @@ static double heft_speedup(const struct duet_view *view, const struct duet_task 
  * Returns the worker that would finish the task first; the lowest number among equals. A task
  * starts when the worker is free and its data is there, whichever is later: transfers overlap with
  * the kernels before it, as they do in the runtime (earliest start time of HEFT, equation 5).
- * Workers of one memory node share the transfer term, so it is computed once for a run of them, and
- * not for those that would end the task too late without it.
+ * Workers of one memory node share the transfer term. It is computed once where they follow each
+ * other, and not for workers that would end the task too late even if it were 0.
  */
 static unsigned heft_earliest(struct duet_view *view, const struct duet_task *task, double now,
                               double *finish)

@@ -166,7 +166,7 @@ class Policy:
     """
 
     name = None  # in tables; None: that of the class, in lower case
-    order = "deque"  # of the workers' lists and the shared one: "heap", for instance, see ORDERS
+    order = "deque"  # order of the workers' lists and the shared one, one of ORDERS
     may_decline = False  # struct duet_policy says when it has to be True
     pop = steal = init = plan = prologue = epilogue = None
 
@@ -249,7 +249,7 @@ class Installed:
                     raise TypeError(f"{name} returned {result!r}, which is no task")
                 return 0 if name == "init" else result
             except BaseException as error:  # Ctrl-C among them; ctypes would only print it
-                if self.runtime and not self.error:  # once: it wakes the workers, who call again
+                if self.runtime and not self.error:  # once: cancelling makes workers call again
                     library.cancel(self.runtime)
                 self.error = self.error or error
                 return -2 if name == "init" else None  # DUET_EINVAL

@@ -55,7 +55,7 @@ function text(to, x, y, content, attributes = {}) {
   return add(to, 'text', {x, y, ...attributes}).text(content);
 }
 
-/** Ends of the interval of a makespan: that of later runs if it was asked for, else of the mean. */
+/** Returns the ends of a makespan's interval: that of later runs if asked for, else of the mean. */
 function intervalOf({makespan_s: all}) {
   return all.interval ? [all.low, all.high] : [all.ci95_low, all.ci95_high];
 }

@@ -10,7 +10,7 @@ function verification(runs) {
     `${isFinite(worst) ? +worst.toPrecision(3) : 'no number'} at most, to be below ${threshold}`;
 }
 
-/* What a run's kernel times rest on, "98.2 % measured, 1.8 % interpolated". */
+/* Returns what a run's kernel times rest on, such as "98.2 % measured, 1.8 % interpolated". */
 function restsOn({basis}) {
   return Object.entries(basis || {}).filter(([, share]) => share >= 0.0005)
     .map(([name, share]) => `${(100 * share).toFixed(1)} % ${name}`).join(', ');

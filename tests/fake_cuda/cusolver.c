@@ -202,7 +202,7 @@ void fake_cusolver(struct duet__cuda_library *out)
     out->cusolverDnDgetrf = dgetrf;
 }
 
-/* Returns the two libraries, as kernels_cuda_handles.h says; these are always there. */
+/* Returns the fakes of the two libraries, which are always there (kernels_cuda_handles.h). */
 const struct duet__cuda_library *duet__cuda_library(struct duet_message *message)
 {
     (void)pthread_once(&once, open_libraries);

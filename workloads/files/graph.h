@@ -199,7 +199,7 @@ double *duet__graph_sources(const struct duet__problem *problem,
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 
-/* True if this seems to be of a format; `text` ends with a zero. */
+/* True if the text of a file seems to be in this format; it ends with a zero. */
 typedef bool duet__graph_is_fn(const char *text, size_t length, const char *path);
 /* Reads into an initialised graph, which the caller frees, even after an error. DUET_EPARSE with a
  * message that begins with the path. */
@@ -255,8 +255,8 @@ int duet__graph_fail(struct duet_message *message, const char *path, unsigned li
 /* Returns "r", "w", "rw", "commute", "reduce", "scratch" for an enum duet_mode; NULL for others. */
 const char *duet__graph_mode_name(unsigned mode);
 
-/* A history in a file of StarPU's, sorted by footprint: time of an execution on a device, "cpu",
- * "cuda1" or "opencl0", by one implementation. Regressions are not read. */
+/* A time in a performance model of StarPU's, whose array is sorted by footprint: the mean of one
+ * implementation on a device, "cpu", "cuda1" or "opencl0". Regressions are not read. */
 struct duet__starpu_time {
     char device[16];
     uint32_t footprint;

@@ -54,7 +54,7 @@ struct record {
     double order, submitted_ms, start_ms, end_ms; /* NaN: not known */
     double priority, gflop, node;
     uint32_t footprint;
-    size_t after, after_count; /* records, in `after` of the reading */
+    size_t after, after_count; /* predecessors, in `after` of struct reading */
     struct record_class *like; /* class of the task */
 };
 
@@ -82,8 +82,7 @@ static const char *const field_names[FIELDS] = {
     "GFlop",    "Handles",    "Modes",      "Sizes",       "MPIRank",  "Control",
 };
 
-/* Fails with "f.rec:12: job 5 (POTRF): ...". */
-/* Fails with a message about a field of this record. Returns DUET_EPARSE. */
+/* Fails with a message about a record, "f.rec:12: job 5 (POTRF): ...". Returns DUET_EPARSE. */
 static int fail_at(const struct reading *r, const struct record *record, const char *what,
                    const char *text)
 {
@@ -605,7 +604,6 @@ static void settle_access(struct settling *s, uint32_t task, struct duet__graph_
     h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
 }
 
-/* Finds the data of accesses, and the explicit edges that are not implied by it. */
 /* Finds the data of all accesses, and the explicit edges that are not implied by it. Tasks are in
  * order; their `where` is the index of their record. */
 static int settle(struct reading *r)

@@ -38,8 +38,9 @@ enum duet_order {
     DUET_DEQUE,  /* order of pushes at head and tail */
     DUET_HEAP,   /* highest priority first; among equals the earliest pushed */
     DUET_SORTED, /* highest note first; among equals the earliest pushed: see duet_push_sorted */
-    /* on the list of a worker: fewest inputs first that are neither valid on its memory node nor on
-       their way there; among equals the earliest pushed. The note is lost. */
+    /* on a worker's list: first the task with the fewest inputs that are neither valid on the
+       worker's memory node nor on their way there; among equals the earliest pushed. Tasks lose
+       their notes there. */
     DUET_NEAREST,
     DUET_HEAP_NEAREST, /* highest priority first; among equals as DUET_NEAREST */
 };
@@ -221,7 +222,7 @@ DUET_EXPORT struct duet_list *duet_view_new_list(struct duet_view *view, enum du
 /*
  * Place a ready task, once, on a list and wake a worker that can take it: the owner of a worker's
  * list; for the shared list, and for any list when the policy steals, an idle worker that can run
- * the task, chosen at random. Only on DUET_DEQUE lists are the ends different.
+ * the task, chosen at random. The two ends differ only on DUET_DEQUE lists.
  */
 DUET_EXPORT void duet_push_head(struct duet_view *view, struct duet_list *list,
                                 struct duet_task *task);
@@ -237,7 +238,7 @@ DUET_EXPORT void duet_push_sorted(struct duet_view *view, struct duet_list *list
 
 /*
  * Take the first task, from that end, that `worker` can run, passing over the others; NULL if there
- * is none. Only DUET_DEQUE lists give another one from either end.
+ * is none. The two ends give different tasks only on DUET_DEQUE lists.
  */
 DUET_EXPORT struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list,
                                             unsigned worker);
