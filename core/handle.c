@@ -58,7 +58,10 @@ size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node)
  */
 static struct duet_handle *handle_alloc(const struct duet_runtime *core)
 {
-    size_t bytes = duet__place_state_offset(core, core->machine.node_count);
+    const unsigned nodes = core->machine.node_count;
+    size_t bytes = duet__place_state_offset(core, nodes);
+    if (core->chains)
+        bytes += nodes * sizeof(struct access *);
     struct duet_handle *handle = calloc(1, bytes);
     if (!handle)
         return NULL;

@@ -504,7 +504,8 @@ struct duet_runtime {
     void *policy_state;
     char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
     size_t state_bytes, worker_state_bytes, data_state_bytes, place_state_bytes;
-    bool begins;                             /* the policy's init is running: it may make lists */
+    bool chains; /* handles have chains of missing inputs, behind the policy's states: list.c */
+    bool begins; /* the policy's init is running: it may make lists */
     const struct duet_policy *parameters_of; /* policy in its init, or the current one */
     double parameters[DUET_PARAMETERS_MAX];
     const struct duet_model *model;

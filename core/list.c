@@ -143,15 +143,12 @@ static void heap_cut(struct duet_task *task)
  * high, and those of the first task are counted anew before it is taken.
  */
 
-/*
- * Returns the head of the chain of accesses that lack a handle's data on a node. It is stored at
- * the end of the policy's state for this handle and node.
- */
+/* Returns the head of the chain of a handle and node. */
 static struct access **lacking(const struct duet_runtime *core, struct duet_handle *handle,
                                unsigned node)
 {
-    char *end = (char *)handle + duet__place_state_offset(core, node + 1);
-    return (struct access **)(void *)end - 1;
+    char *chains = (char *)handle + duet__place_state_offset(core, core->machine.node_count);
+    return (struct access **)(void *)chains + node;
 }
 
 /* Moves the accesses that lack a handle's data on a node to `nearer` of their tasks' lists. */
@@ -181,8 +178,9 @@ static int32_t count_missing(const struct duet_list *list, struct duet_task *tas
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
         const struct duet_handle *handle = access->handle;
-        if (!access->lacks && (access->mode & DUET_R) && !bit_test(handle->valid, node) &&
-            !bit_test(handle->coming, node)) {
+        /* `valid` is set before `coming` is cleared */
+        if (!access->lacks && (access->mode & DUET_R) && !bit_test_acquire(handle->coming, node) &&
+            !bit_test(handle->valid, node)) {
             struct access **chain = lacking(list->core, access->handle, node);
             access->lacks = true;
             access->next = *chain;
@@ -815,6 +813,8 @@ struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order ord
     if (!list)
         return NULL;
     duet__list_init(list, core, NULL);
+    if (order >= DUET_NEAREST) /* its tasks lack nothing: they are on no worker's list */
+        order = order == DUET_NEAREST ? DUET_DEQUE : DUET_HEAP;
     list->order = (uint8_t)order;
     list->next = core->own_lists;
     core->own_lists = list;

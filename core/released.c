@@ -172,6 +172,14 @@ static double latest(const struct duet_runtime *core, const struct duet_event *e
     return core->workers[event->worker].node == DUET_HOST ? event->start_s : event->end_s;
 }
 
+/* True if a note names room that a record made later: another worker noticed its end meanwhile. */
+static bool is_late(const struct all *all, const struct note *note)
+{
+    const struct record *records = all->records.rows;
+    const uint32_t by = note->release == DUET_RELEASE_ROOM ? position_of(all, note->by) : 0;
+    return by && records[by - 1].event.end_s > note->date_s;
+}
+
 /* Finds what released a task, or the task that asked for a copy, last; NULL: nothing. */
 static const struct note *find_note(const struct all *all, const struct record *record)
 {
@@ -191,7 +199,7 @@ static const struct note *find_note(const struct all *all, const struct record *
     }
     for (; low && notes[low - 1].release != DUET_RELEASE_OUTSIDE; low--)
         if (!(copy && notes[low - 1].release == DUET_RELEASE_COPY) &&
-            position_of(all, notes[low - 1].by) != own)
+            position_of(all, notes[low - 1].by) != own && !is_late(all, &notes[low - 1]))
             break; /* notes by the record's own end, of the same date, are passed over */
     return low && notes[low - 1].task == task ? &notes[low - 1] : NULL;
 }

@@ -155,8 +155,8 @@ void duet__policy_room(struct duet_runtime *core, const struct duet_policy *poli
     raise_room(&core->state_bytes, policy->state_size, 1);
     raise_room(&core->worker_state_bytes, policy->state_size_a_worker, 64);
     raise_room(&core->data_state_bytes, policy->state_size_a_data, 16);
-    const size_t chain = policy->order >= DUET_NEAREST ? sizeof(struct access *) : 0;
-    raise_room(&core->place_state_bytes, policy->state_size_a_place + chain, 16);
+    raise_room(&core->place_state_bytes, policy->state_size_a_place, 16);
+    core->chains |= policy->order >= DUET_NEAREST;
 }
 
 int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,

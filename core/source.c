@@ -209,7 +209,7 @@ double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *cop
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators)
 {
-    if (bit_test(handle->valid, node) || bit_test(handle->coming, node))
+    if (bit_test_acquire(handle->coming, node) || bit_test(handle->valid, node))
         return 0;
     const double bytes = (double)handle->bytes;
     const struct duet_route *route = shortest_route(core, handle, node);

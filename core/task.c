@@ -223,14 +223,22 @@ const char *duet_task_kernel(const struct duet_task *task)
     return task->klass->codelet->name;
 }
 
+/* False on a list by missing inputs, whose heap uses the note's place. */
+static bool has_note(const struct duet_task *task)
+{
+    return task->state != TASK_LISTED || !task->klass ||
+           task->klass->codelet->core->policy->order < DUET_NEAREST;
+}
+
 double duet_task_note(const struct duet_task *task)
 {
-    return task->note;
+    return has_note(task) ? task->note : 0;
 }
 
 void duet_task_set_note(struct duet_task *task, double note)
 {
-    task->note = note;
+    if (has_note(task))
+        task->note = note;
 }
 
 bool duet__task_acquires(const struct duet_task *task)

@@ -139,7 +139,7 @@ bool duet_view_valid(const struct duet_view *view, unsigned node, const struct d
     if (!has_node(view->core, node) || index >= task->access_count || !task->accesses[index].mode)
         return false;
     const struct duet_handle *handle = task->accesses[index].handle;
-    return bit_test(handle->valid, node) || bit_test(handle->coming, node);
+    return bit_test_acquire(handle->coming, node) || bit_test(handle->valid, node);
 }
 
 void *duet_task_place_state(struct duet_view *view, const struct duet_task *task, size_t index,

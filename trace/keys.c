@@ -82,10 +82,10 @@ const struct duet__field duet__choice_fields[] = {
 
 #define SPENT(member) .offset = offsetof(struct duet__spent, member)
 static const struct duet__field spent_fields[] = {
-    {"kernel", DUET__NAME, SPENT(kernel), .room = DUET_NAME_MAX},
+    {"kernel", DUET__WORDS, SPENT(kernel), .room = DUET_NAME_MAX},
     {"arch", DUET__NAME, SPENT(arch), .room = DUET_NAME_MAX},
-    {"work", DUET__NUMBER, SPENT(work), .least = 1e-300, .most = 1e300},
-    {"seconds", DUET__NUMBER, SPENT(seconds), SECONDS},
+    {"work", DUET__NUMBER, SPENT(work), .most = DBL_MAX},
+    {"seconds", DUET__NUMBER, SPENT(seconds), .most = DBL_MAX},
     DUET__OTHER_KEYS,
 };
 static const struct duet__list spent = {.what = "kernel",

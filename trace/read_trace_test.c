@@ -209,6 +209,8 @@ static void test_random(void)
         trace.run.recording.marks = &mark;
         trace.run.recording.mark_count = 1;
         testing_fill(duet__trace_fields, &trace, random);
+        if (trace.spent_count)
+            g_strlcpy(trace.spent->kernel, kernel, sizeof trace.spent->kernel);
         text = written_trace(&trace, &length);
         if (duet__read_trace(text, length, "t.json", &file, &message))
             g_error("%s", message.text);

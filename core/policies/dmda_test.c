@@ -171,6 +171,8 @@ static void push_random(struct waiting *all, uint64_t *rng, unsigned list)
     all->entries[all->count].task = task;
     all->entries[all->count++].list = list;
     duet_push_tail(&all->view, duet_view_list(&all->view, list), task);
+    duet_task_set_note(task, 1.5); /* does nothing there */
+    g_assert_cmpfloat(duet_task_note(task), ==, 0);
 }
 
 /* Lists by missing inputs give the task that a search finds, whatever data comes and goes. */

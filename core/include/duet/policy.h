@@ -39,8 +39,8 @@ enum duet_order {
     DUET_HEAP,   /* highest priority first; among equals the earliest pushed */
     DUET_SORTED, /* highest note first; among equals the earliest pushed: see duet_push_sorted */
     /* on a worker's list: first the task with the fewest inputs that are neither valid on the
-       worker's memory node nor on their way there; among equals the earliest pushed. Tasks lose
-       their notes there. */
+       worker's memory node nor on their way there; among equals the earliest pushed. Their
+       tasks have no note: it is 0, and setting it does nothing. */
     DUET_NEAREST,
     DUET_HEAP_NEAREST, /* highest priority first; among equals as DUET_NEAREST */
 };
