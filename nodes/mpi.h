@@ -62,6 +62,14 @@ DUET_MUST_CHECK int duet__mpi_agree(int error, struct duet_message *message);
  */
 void duet__mpi_decline(const char *why);
 
+/*
+ * Opens MPI in a process that uses it for nothing else, copies `data` of the first process to all,
+ * counts them, and those on this machine (`near`), and closes MPI. Collective. DUET_EABSENT (a
+ * build without MPI), with a message.
+ */
+DUET_MUST_CHECK int duet__mpi_spread(void *data, size_t bytes, unsigned *count, unsigned *near,
+                                     struct duet_message *message);
+
 /* Starts the thread, for the node of this core and its model. `calls` is constant. */
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                      const struct duet__mpi_calls *calls);

@@ -21,6 +21,14 @@ void duet__mpi_decline(const char *why)
 {
 }
 
+int duet__mpi_spread(void *data, size_t bytes, unsigned *count, unsigned *near,
+                     struct duet_message *message)
+{
+    return duet_fail(message, DUET_EABSENT,
+                     "duet was built without MPI: build it where libopenmpi-dev is, or use "
+                     "--shard");
+}
+
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                      const struct duet__mpi_calls *calls)
 {

@@ -94,7 +94,7 @@ RULES = [
                    " workloads/files/graph.h trace/*.h runtime/*.h runs/*.h calibrate/*.h ."),
     ("report/*", "c posix glib duet/* base/*.h platforms/platform.h workloads/*.h trace/*.h"
                  " runs/*.h validate/*.h report/*.h ."),
-    ("study/mpi", "c posix linux mpi duet/* ."),
+    ("study/mpi", "c posix linux duet/* nodes/mpi.h ."),
     ("study/ranks", "c posix glib sockets duet/* ."),
     ("study/*", "c posix linux glib sqlite duet/* base/*.h platforms/platform.h runtime/*.h"
                 " runs/*.h report/page/page.h report/gantt.h ."),

@@ -49,6 +49,8 @@ struct duet__mpi_module {
                 struct duet_message *message);
     int (*agree)(int error, struct duet_message *message);
     void (*decline)(const char *why);
+    int (*spread)(void *data, size_t bytes, unsigned *count, unsigned *near,
+                  struct duet_message *message);
     void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                   const struct duet__mpi_calls *calls);
     const struct duet__transport *(*transport)(void);

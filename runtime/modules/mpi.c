@@ -27,6 +27,13 @@ void duet__mpi_decline(const char *why)
         mpi->decline(why);
 }
 
+int duet__mpi_spread(void *data, size_t bytes, unsigned *count, unsigned *near,
+                     struct duet_message *message)
+{
+    const struct duet__mpi_module *mpi = duet__module_open("mpi", message);
+    return mpi ? mpi->spread(data, bytes, count, near, message) : DUET_EABSENT;
+}
+
 /* The functions below are called with results of duet__mpi_meet: the module is open. */
 
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,

@@ -9,6 +9,7 @@ const struct duet__mpi_module duet__module = {
     .meet = duet__mpi_meet,
     .agree = duet__mpi_agree,
     .decline = duet__mpi_decline,
+    .spread = duet__mpi_spread,
     .start = duet__mpi_start,
     .transport = duet__mpi_transport,
     .measure = duet__mpi_measure,
