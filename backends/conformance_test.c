@@ -16,7 +16,15 @@ static void test_table(const void *argument)
     const struct duet__backend *b = argument;
     g_assert_true(b->name && *b->name && b->description && *b->description);
     g_assert_true(duet__backend_find(b->name) == b);
-    g_assert_true(b->count && b->describe && b->attach && b->detach && b->open && b->close);
+    g_assert_nonnull(b->count);
+    if (!b->open) { /* this build lacks it, and says why */
+        struct duet_message why = {""};
+        g_assert_cmpuint(b->count(&why), ==, 0);
+        g_assert_cmpstr(why.text, !=, "");
+        g_assert_false(b->describe || b->attach || b->detach || b->close || b->execute);
+        return;
+    }
+    g_assert_true(b->describe && b->attach && b->detach && b->close);
     bool some = b->base || b->launch || b->copy || b->poll || b->lost || b->next_s;
     bool all = b->base && b->launch && b->copy && b->poll && b->lost && b->next_s;
     g_assert_true(b->execute ? !some : all);
