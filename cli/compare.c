@@ -47,6 +47,12 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error = read_all(job, argc, argv, &message), status;
 
+    if (!error && duet__schedule_in(argv[1]) && duet__schedule_in(argv[2])) {
+        if (job->values.json || job->values.csv || job->values.html)
+            return duet__complain(
+                DUET__MISUSED, "of two schedules there is a table only: no --json, --csv, --html");
+        return duet__compare_schedules((const char *const *)argv + 1);
+    }
     if (!error)
         error = duet__comparison_make(&comparison, (const char *const *)argv + 1,
                                       job->values.config.policy, &message);
@@ -62,7 +68,8 @@ const struct duet__command duet__compare_command = {
     .arguments = "A B",
     .summary =
         "Compares the runs in two files, A and B: traces (--trace, DUET_TRACE) or JSON that duet\n"
-        "simulate, run, validate or compare printed, in any combination. Of two traces it says why "
+        "simulate, run, validate or compare printed, in any combination; or two schedules "
+        "(--schedule-out).\nOf two traces it says why "
         "A\n"
         "takes longer or shorter than B.",
     .notes =

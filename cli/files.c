@@ -14,12 +14,14 @@
 #include "report/page/page.h"
 #include "trace/trace.h"
 #include "runtime/open.h"
+#include "runtime/schedule.h"
 
 /* The data that a file is made from. */
 struct source {
     const struct duet__report *report;
     const struct duet__series *series; /* runs of the policy that the file is about */
     const char *path;
+    const struct duet__schedule *schedule; /* theirs, for the file of one */
 };
 
 static void write_trace(FILE *stream, const void *data)
@@ -79,6 +81,13 @@ static void write_gantt(FILE *stream, const void *data)
         duet__gantt_write_svg(stream, recording, title, subtitle);
 }
 
+static void write_schedule(FILE *stream, const void *data)
+{
+    const struct source *source = data;
+
+    duet__schedule_write(stream, source->schedule, source->report->request->machine.name);
+}
+
 static void write_html(FILE *stream, const void *data)
 {
     duet__page_write_report(stream, ((const struct source *)data)->report);
@@ -94,6 +103,7 @@ static const struct output {
 } outputs[] = {
     {"--trace", offsetof(struct duet__values, trace), true, "json", write_trace},
     {"--gantt", offsetof(struct duet__values, gantt), true, "svg", write_gantt},
+    {"--schedule-out", offsetof(struct duet__values, schedule_out), true, "json", write_schedule},
     {"--html", offsetof(struct duet__values, html), false, "html", write_html},
     {"--out", offsetof(struct duet__values, out), false, NULL, NULL},
     {"--env", offsetof(struct duet__values, env), false, NULL, NULL},
@@ -176,13 +186,23 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 
         /* a file that fails does not keep the others from being written */
         for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
-            const struct source source = {report,
-                                          output->each ? recorded(report, job->request.policies[i])
-                                                       : report->series,
-                                          paths[i]};
+            struct duet__schedule *schedule = NULL;
+            struct source source = {.report = report,
+                                    .series = output->each
+                                                  ? recorded(report, job->request.policies[i])
+                                                  : report->series,
+                                    .path = paths[i]};
+            int error = 0;
 
-            if (source.series && duet__file_write(paths[i], output->write, &source, &message))
+            if (source.series && output->write == write_schedule)
+                error = duet__schedule_take(paths[i], duet__series_recording(source.series),
+                                            &schedule, &message);
+            source.schedule = schedule;
+            if (source.series && !error)
+                error = duet__file_write(paths[i], output->write, &source, &message);
+            if (error)
                 status = duet__complain(DUET__FAILED, "%s", message.text);
+            duet__schedule_free(schedule);
         }
     }
     return status;

@@ -121,7 +121,8 @@ int duet__job_check_run(struct duet__job *job, struct duet_message *message)
     /* a page's critical path is exact with accesses; measured runs are not slowed down for it */
     if (job->values.trace || (job->values.html && job->request.config.simulate))
         job->request.records = DUET_RECORDS_TRACE;
-    else if (job->values.gantt || job->values.html)
+    else if (job->values.gantt || job->values.html || job->values.schedule_out ||
+             job->values.improve_s > 0)
         job->request.records = DUET_RECORDS_FIRST;
     return duet__exclude(job, "json", "csv", message);
 }

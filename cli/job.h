@@ -214,4 +214,17 @@ int duet__openmp_run(const struct duet__openmp *run, int *number);
  */
 int duet__openmp_validate(struct duet__job *job);
 
+/* ------------------------------------------------------------------------------------------- */
+/* schedule.c: files of schedules                                                                */
+
+/* True for the file of a schedule, and for nothing else that ends in .json. */
+bool duet__schedule_in(const char *path);
+
+/* Prints what a schedule gives each worker. Returns the exit status. */
+int duet__list_schedule(const char *path);
+
+/* Prints which tasks have another worker in the second of two schedules, and what that costs.
+   Returns the exit status. */
+int duet__compare_schedules(const char *const paths[2]);
+
 #endif

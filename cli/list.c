@@ -232,13 +232,16 @@ static int work(struct duet__job *job, int argc, char **argv)
         if (topic->print)
             topic->print();
     }
+    if (status < 0 && !job->values.json && duet__is_file(name) && duet__schedule_in(name))
+        return duet__list_schedule(name);
     if (status < 0 && duet__is_file(name))
         return duet__print_graph(job, name);
     if (status < 0)
-        return duet__complain(DUET__MISUSED,
-                              "cannot list '%s', but: policies, models, workloads, platforms, "
-                              "kernels, options, devices, or the file of a task graph",
-                              name);
+        return duet__complain(
+            DUET__MISUSED,
+            "cannot list '%s', but: policies, models, workloads, platforms, "
+            "kernels, options, devices, or the file of a task graph or a schedule",
+            name);
     return status == DUET__DONE ? duet__finish_output() : status;
 }
 
@@ -249,6 +252,6 @@ const struct duet__command duet__list_command = {
     .arguments = "[policies|models|workloads|platforms|kernels|devices|options|FILE]",
     .summary =
         "Lists what there is; without an argument all but kernels, devices and options. With "
-        "a file,\nwhat is in this task graph.",
+        "a file,\nwhat is in this task graph or schedule.",
     .work = work,
 };

@@ -3,12 +3,14 @@
 #include "cli/command.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/job.h"
 #include "base/json.h"
 #include "base/stats.h"
+#include "runs/improve.h"
 #include "runs/session.h"
 #include "study/study.h"
 #include "runtime/open.h"
@@ -127,6 +129,31 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
+/* Policy of a report's last line where --improve was given. */
+static const char improved[] = "improved";
+
+/* Adds the line of --improve to those of the policies. */
+static int take_improvement(struct duet__job *job, struct duet_message *message)
+{
+    struct duet__request *request = &job->request;
+
+    if (request->workload->program)
+        return duet_fail(message, DUET_EINVAL,
+                         "--improve simulates a task graph over and over: duet export makes one of "
+                         "a program");
+    if (request->config.noise || request->reps > 1 || duet__request_nodes(request) > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "--improve looks for the schedule of one node without noise: leave out "
+                         "%s",
+                         duet__request_nodes(request) > 1 ? "--nodes"
+                         : request->reps > 1              ? "--reps"
+                                                          : "--noise");
+    request->policies = g_renew(char *, request->policies, request->policy_count + 2);
+    request->policies[request->policy_count++] = g_strdup(improved);
+    request->policies[request->policy_count] = NULL;
+    return 0;
+}
+
 /* Reads and checks everything that is left once the options are read. */
 static int read_all(struct duet__job *job, int argc, char *const *argv,
                     struct duet_message *message)
@@ -157,6 +184,8 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
         error = job->request.workload->check(&job->request.problem, message);
     if (!error)
         error = duet__request_set_policies(&job->request, job->values.config.policy, message);
+    if (!error && job->values.improve_s > 0)
+        error = take_improvement(job, message);
     if (!error)
         error = duet__job_check_machine(job, message);
     if (!error)
@@ -281,6 +310,47 @@ static void announce(const struct duet__job *job)
             seconds < 7200 ? "minutes" : "hours");
 }
 
+/* Looks for a schedule that is better than those of the series before `last`, as long as asked. */
+static int improve(const struct duet__job *job, struct duet__series *series, size_t last,
+                   int *number, struct duet_message *message)
+{
+    const struct duet__request *request = &job->request;
+    g_autofree const struct duet__run **runs = g_new(const struct duet__run *, last + 1);
+    struct duet__improved out;
+    double best_s = INFINITY, bound_s;
+    size_t count = 0, best = 0;
+    int error;
+
+    for (size_t i = 0; i < last; i++) {
+        if (!series[i].count)
+            continue;
+        runs[count++] = &series[i].runs[0];
+        if (series[i].runs[0].stats.makespan_s < best_s) {
+            best_s = series[i].runs[0].stats.makespan_s;
+            best = i;
+        }
+    }
+    if (!count)
+        return 0;
+    error = duet__improve(request, runs, count, job->values.improve_s, &out, number, message);
+    if (error)
+        return error;
+    series[last] = (struct duet__series){.policy = request->policies[last],
+                                         .runs = g_new0(struct duet__run, 1),
+                                         .count = 1};
+    series[last].runs[0] = out.run;
+    (void)duet__bounds_best(&out.run.bounds, &bound_s);
+    if (!job->values.quiet && best_s > bound_s)
+        duet__complain(DUET__DONE,
+                       "improved: %" PRIu64
+                       " schedules were simulated; the best takes %.2f %% less "
+                       "than %s, and closes %.0f %% of the gap to the lower bound",
+                       out.tries, 100 * (1 - out.run.stats.makespan_s / best_s),
+                       series[best].policy,
+                       100 * (best_s - out.run.stats.makespan_s) / (best_s - bound_s));
+    return 0;
+}
+
 static int make_runs(struct duet__job *job, struct duet__series *series, int *number,
                      struct duet_message *message)
 {
@@ -299,10 +369,15 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
         return 0;
     }
     if (is_simulated(job)) {
+        struct duet__request given = *request;
+
+        given.policy_count -= job->values.improve_s > 0;
         announce(job);
         duet__progress_init(&progress, !job->values.quiet, tasks * runs, runs);
-        error = duet__simulate(request, &progress, series, number, message);
+        error = duet__simulate(&given, &progress, series, number, message);
         duet__progress_clear(&progress);
+        if (!error && !*number && given.policy_count < request->policy_count)
+            error = improve(job, series, given.policy_count, number, message);
         return error;
     }
     duet__monitor_start(&monitor, !job->values.quiet, tasks, runs);
@@ -392,6 +467,9 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (job->several && duet__given(job, "nodes") && !is_simulated(job))
         return duet__complain(DUET__MISUSED, "runs on several nodes are no table: one command for "
                                              "each value of an option");
+    if (job->several && job->values.improve_s > 0)
+        return duet__complain(DUET__MISUSED,
+                              "--improve is for one problem: one value of each option");
     if (job->several)
         return duet__tabulate(job, argc, argv);
     error = read_all(job, argc, argv, &message);

@@ -162,6 +162,8 @@ typedef void duet__next_fn(struct duet_successors *found, const struct duet_task
 void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found);
 
 /* failure.c */
+DUET_PRINTF(3, 0)
+void duet__fail_run_as(struct duet_runtime *core, int error, const char *format, va_list arguments);
 void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad);
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);
 void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written);

@@ -35,13 +35,18 @@ static void stop_run(struct duet_runtime *core)
         duet__gate_failed(core);
 }
 
+void duet__fail_run_as(struct duet_runtime *core, int error, const char *format, va_list arguments)
+{
+    set_error(core, error, format, arguments);
+    stop_run(core);
+}
+
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    set_error(core, error, format, arguments);
+    duet__fail_run_as(core, error, format, arguments);
     va_end(arguments);
-    stop_run(core);
 }
 
 void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)

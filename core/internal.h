@@ -16,6 +16,7 @@
 #ifndef DUET_CORE_INTERNAL_H
 #define DUET_CORE_INTERNAL_H
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>

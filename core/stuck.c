@@ -109,6 +109,21 @@ static void add_workers(struct duet_runtime *core, struct reasons *reasons)
                    holding == 1 ? "is" : "are", stalled);
 }
 
+/* Adds what the policy says. */
+static void add_policy(struct duet_runtime *core, struct reasons *reasons)
+{
+    const struct duet_policy *policy = policy_of(core);
+    struct duet_message message = {""};
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    if (!policy || !policy->explain)
+        return;
+    view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
+    policy->explain(core->policy_state, &view, &message);
+    if (*message.text)
+        add_reason(reasons, "%s", message.text);
+}
+
 /*
  * states of tasks are read without their locks: nothing has happened for seconds, and only a
  * message results
@@ -124,6 +139,7 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
     add_acquired(core, &reasons);
     add_awaited(core, &reasons);
     add_child(core, &reasons);
+    add_policy(core, &reasons);
     add_workers(core, &reasons);
     if (!reasons.count)
         add_reason(&reasons, "no worker has what would come next, nor has a list: the policy "

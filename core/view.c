@@ -4,6 +4,7 @@
  * run.
  */
 #include <math.h>
+#include <stdarg.h>
 
 #include "core/internal.h"
 
@@ -88,6 +89,25 @@ unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
     unsigned drawn = duet_random_below(&core->submit_rng, bound);
     spin_unlock(&core->submit_lock);
     return drawn;
+}
+
+const void *duet_view_context(const struct duet_view *view)
+{
+    return view->core->parameters_of->context;
+}
+
+const struct duet_machine *duet_view_machine(const struct duet_view *view)
+{
+    return &view->core->machine;
+}
+
+void duet_view_fail(struct duet_view *view, int error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    duet__fail_run_as(view->core, error, format, arguments);
+    va_end(arguments);
+    view->wake_all = true; /* for tasks that are cancelled now */
 }
 
 bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task)

@@ -2,6 +2,8 @@
 /* Runs of one policy, one after another in one runtime. */
 #include "runs/session.h"
 
+#include <inttypes.h>
+
 #include <duet/nodes.h>
 
 #include "core/engine.h"
@@ -13,6 +15,7 @@
 #include "trace/bounds.h"
 #include "base/clock.h"
 #include "runtime/open.h"
+#include "runtime/schedule.h"
 
 static bool given_up(const struct duet__session *session)
 {
@@ -51,6 +54,25 @@ static int adopt_machine(struct duet__request *request, const struct duet_machin
     return duet_machine_copy(&request->machine, machine);
 }
 
+/* Refuses a schedule of another number of tasks than the request's workload has. */
+static int check_schedule(struct duet__session *session, struct duet_message *message)
+{
+    const struct duet__schedule *schedule;
+    const struct duet_policy *policy;
+    const uint64_t tasks = duet__request_tasks(session->request);
+    int error = duet__policy_load(session->policy, &policy, NULL, message);
+
+    if (error)
+        return error;
+    schedule = duet__followed(policy);
+    session->scheduled = schedule != NULL;
+    if (!schedule || schedule->planned == tasks)
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "%s is of another task graph: it has %zu tasks, this one %" PRIu64,
+                     schedule->path, schedule->planned, tasks);
+}
+
 int duet__session_open(struct duet__session *session, struct duet_message *message)
 {
     const struct duet__request *request = session->request;
@@ -60,6 +82,9 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
 
     if (request->workload->program)
         return 0;
+    error = check_schedule(session, message);
+    if (error)
+        return error;
     config.quiet |= session->quiet;
     config.policy = session->policy;
     config.seed = request->seed;
@@ -137,6 +162,8 @@ static int compute(struct duet__session *session, struct duet_message *message)
     /* a task's error comes before what its submission said of that */
     message->text[0] = 0;
     explain(session, waited, message);
+    if (session->scheduled && (waited == DUET_EINVAL || waited == DUET_ESTUCK))
+        return DUET_EINVAL; /* the schedule is of another graph, or has a cycle */
     return request->config.simulate ? waited : DUET_ETASK;
 }
 

@@ -25,9 +25,10 @@ struct duet__session {
     bool last;                    /* true if the next run is the last one under this policy */
     /* members of the session */
     struct duet_runtime *runtime;
-    void *state; /* the workload's state of the run at hand */
-    int error;   /* error of the last run */
-    bool spent;  /* true if data cannot be taken back: the next run has another runtime */
+    void *state;    /* the workload's state of the run at hand */
+    int error;      /* error of the last run */
+    bool scheduled; /* true if the policy follows a schedule */
+    bool spent;     /* true if data cannot be taken back: the next run has another runtime */
 };
 
 /*

@@ -49,6 +49,8 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
                           "policy %s tries others with all tasks at once, of which each of several "
                           "nodes has some: choose another one",
                           core->policy->name);
+    if (!error && grid.rows * grid.cols > 1 && duet__followed(core->policy))
+        error = duet_fail(message, DUET_EINVAL, "%s: a schedule is of one node", config->policy);
     if (error)
         return error;
     core->chosen = true;

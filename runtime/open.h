@@ -127,14 +127,22 @@ char *duet__program_name(const char *path);
 
 /*
  * Finds the policy that a text means: the name of a built-in one, or, with a '/' or ending in .so,
- * the symbol `duet_policy` of that shared object, which stays loaded until the process ends; then
- * values of its parameters, "NAME:alpha=0.5:beta=2". `values` (NULL: not wanted) is filled for all
- * that it has. DUET_ENOTFOUND (the message lists the known names), DUET_EINVAL (not a policy, or a
- * parameter: the message lists what it has); *out is constant.
+ * the symbol `duet_policy` of that shared object, which stays loaded until the process ends, or the
+ * schedule in a file that ends in .json (schedule.h); then values of its parameters,
+ * "NAME:alpha=0.5:beta=2". `values` (NULL: not wanted) is filled for all that it has.
+ * DUET_ENOTFOUND (the message lists the known names), DUET_EINVAL (not a policy, or a parameter:
+ * the message lists what it has); *out is constant.
  */
 DUET_MUST_CHECK int duet__policy_load(const char *text, const struct duet_policy **out,
                                       double values[DUET_PARAMETERS_MAX],
                                       struct duet_message *message);
+
+struct duet__schedule;
+
+/* follow.c: sets the policy of a schedule, which follows it. */
+void duet__follow(struct duet__schedule *schedule);
+/* Returns the schedule that a policy follows; NULL: none. */
+const struct duet__schedule *duet__followed(const struct duet_policy *policy);
 
 /* Returns the name or path alone, without parameters; free with g_free. */
 char *duet__policy_base(const char *text);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the policy that a text means: a name or a shared object, and values of its parameters. */
+/*
+ * Finds the policy that a text means: a name, a shared object or a schedule, and values of its
+ * parameters.
+ */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -7,6 +10,7 @@
 
 #include "core/engine.h"
 #include "runtime/open.h"
+#include "runtime/schedule.h"
 
 static int unknown_policy(const char *name, struct duet_message *message)
 {
@@ -14,8 +18,9 @@ static int unknown_policy(const char *name, struct duet_message *message)
     for (size_t i = 0; duet_policy_at(i); i++)
         g_string_append_printf(known, "%s, ", duet_policy_at(i)->name);
     return duet_fail(message, DUET_ENOTFOUND,
-                     "unknown policy '%s': known are %sor the path of a shared object", name,
-                     known->str);
+                     "unknown policy '%s': known are %sor the path of a shared object, or of a "
+                     "schedule (.json)",
+                     name, known->str);
 }
 
 static int load_policy(const char *path, const struct duet_policy **out,
@@ -35,6 +40,16 @@ static int load_policy(const char *path, const struct duet_policy **out,
     int error = duet_policy_check(policy, message);
     if (!error)
         *out = policy;
+    return error;
+}
+
+static int load_schedule(const char *path, const struct duet_policy **out,
+                         struct duet_message *message)
+{
+    const struct duet__schedule *schedule;
+    int error = duet__schedule_load(path, &schedule, message);
+    if (!error)
+        *out = &schedule->policy;
     return error;
 }
 
@@ -93,7 +108,9 @@ int duet__policy_load(const char *text, const struct duet_policy **out,
     unsigned set = 0;
     *out = duet_policy_find(name);
     int error = DUET_OK;
-    if (!*out)
+    if (!*out && duet__schedule_is(name))
+        error = load_schedule(name, out, message);
+    else if (!*out)
         error = strchr(name, '/') || g_str_has_suffix(name, ".so") ? load_policy(name, out, message)
                                                                    : unknown_policy(name, message);
     if (error || !*out)

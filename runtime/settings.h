@@ -54,8 +54,9 @@ struct duet__values {
     struct duet_config config; /* first member, so that a configuration is set like this */
     GPtrArray *kept;           /* memory of the command's lists, for g_free */
     const char *platform, *cases, *precision, *name, *format;
-    const char *starpu_models;                              /* "DIR:HOST" */
-    const char *out, *trace, *gantt, *html, *machine_xml;   /* files to write; NULL: not wanted */
+    const char *starpu_models; /* "DIR:HOST" */
+    const char *out, *trace, *gantt, *schedule_out, *html,
+        *machine_xml;                                       /* files to write; NULL: not wanted */
     char **links, **params, **args, **speeds, **gpu_groups; /* NULL-ended; NULL: none */
     const char *sockets;                                    /* "2x32:NAME" */
     const char *fraction, *shard, *best, *env, *svg, *table;
@@ -63,7 +64,7 @@ struct duet__values {
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops,
         verified;
     double until, fail_over; /* shares of 1 */
-    double case_time_s, calibrate_time_s, budget_s;
+    double case_time_s, calibrate_time_s, budget_s, improve_s;
     bool json, csv, quiet, verbose, wall;
     int verify; /* enum duet__verified */
     bool calibrate, no_noise, follow_speed, keep_disturbed;

@@ -13,6 +13,7 @@
 #include "runs/monitor.h"
 #include "base/clock.h"
 #include "runtime/open.h"
+#include "runtime/schedule.h"
 
 static const double COMMIT_S = 0.3; /* between commits; none with ranks, as mpirun kills at once */
 
@@ -165,7 +166,7 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
 
-            if (!policy || g_str_has_suffix(path, ".so"))
+            if (!policy || g_str_has_suffix(path, ".so") || duet__schedule_is(path))
                 error = add_hash(at, path, OF_FILE, inputs, message);
             file |= !policy && inputs->len;
         }

@@ -26,6 +26,7 @@
 extern "C" {
 #endif
 
+struct duet_machine;
 struct duet_task;
 struct duet_view; /* access of a policy to the core; valid during a call */
 struct duet_list; /* a concurrent list of ready tasks */
@@ -201,6 +202,16 @@ struct duet_policy {
      */
     void (*epilogue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      const struct duet_times *times, double now);
+
+    /*
+     * Optional. Called when tasks are left and nothing can happen any more, on any thread: writes
+     * into the message, by duet_fail, which task the policy waits for.
+     */
+    void (*explain)(void *self, struct duet_view *view, struct duet_message *message);
+
+    /* Optional. Data of whoever made the policy, for duet_view_context: at least as long there as
+       the runtimes that use the policy. */
+    const void *context;
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -331,6 +342,16 @@ DUET_EXPORT double duet_view_parameter(const struct duet_view *view, unsigned in
  * the submitting thread's). bound > 0. Reproducible with the run's seed.
  */
 DUET_EXPORT unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound);
+/* Returns the `context` of the policy. */
+DUET_EXPORT const void *duet_view_context(const struct duet_view *view);
+/* Returns the machine (duet/machine.h), with the names of its workers, which the runtime owns. */
+DUET_EXPORT const struct duet_machine *duet_view_machine(const struct duet_view *view);
+/*
+ * Ends the run with a negative enum duet_error and a message of one line, unless it has failed
+ * before. Tasks that have not begun do not run; the policy still places what it is given.
+ */
+DUET_EXPORT void duet_view_fail(struct duet_view *view, int error, const char *format, ...)
+    DUET_PRINTF(3, 4);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Questions: tasks                                                                             */
