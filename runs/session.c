@@ -59,13 +59,14 @@ static int check_schedule(struct duet__session *session, struct duet_message *me
 {
     const struct duet__schedule *schedule;
     const struct duet_policy *policy;
-    const uint64_t tasks = duet__request_tasks(session->request);
+    uint64_t tasks;
     int error = duet__policy_load(session->policy, &policy, NULL, message);
 
     if (error)
         return error;
     schedule = duet__followed(policy);
     session->scheduled = schedule != NULL;
+    tasks = schedule ? duet__request_tasks(session->request) : 0;
     if (!schedule || schedule->planned == tasks)
         return 0;
     return duet_fail(message, DUET_EINVAL,

@@ -58,6 +58,8 @@ SECTIONS = [
          f"duet simulate {IDGRAF} --policy auto --param potrf=any --trace choice.json",
          f"duet simulate {IDGRAF} --tile 320 --set-arch --gpus 1 --gpu-memory 5MiB"
          " --trace full.json"]),
+    (["Schedule: `--schedule-out`"], [""], "", [
+        f"duet simulate {IDGRAF} --schedule-out plan.json"]),
     (["Gantt and page: `--gantt`, `--html`"], [], "report", [
         f"duet simulate {IDGRAF} --gantt run.csv"]),
     (["CSV: `duet study --svg`"], [], "", [
@@ -75,7 +77,7 @@ SECTIONS = [
         "duet export choice.json --out graph.json"]),
 ]
 # Objects whose keys are no fixed ones: architectures, counters, variables, sizes, options.
-BY_NAME = {"idle_share_by_arch", "stats", "environment", "simulations", "settings"}
+BY_NAME = {"idle_share_by_arch", "stats", "environment", "simulations", "settings", "schedule"}
 # Keys of the trace event format itself, as browsers read it.
 EVENTS = {"pid", "tid", "id", "bp", "labels", "sort_index", "displayTimeUnit", "traceEvents"}
 SPAN = re.compile(r"`([^`]+)`")
