@@ -322,16 +322,13 @@ static int read_file(const char *text, size_t length, struct duet__schedule *sch
     return set_columns(&reader, message);
 }
 
-static int read_any(const char *path, struct duet__schedule **out, struct duet_message *message)
+int duet__schedule_read(const char *text, size_t length, const char *path,
+                        struct duet__schedule **out, struct duet_message *message)
 {
-    g_autofree char *text = NULL;
-    size_t length = 0;
     struct duet__trace trace = {.world = NULL};
     struct duet__schedule *schedule;
-    int error = duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, message);
+    int error;
 
-    if (error)
-        return error;
     if (g_strstr_len(text, (gssize)length, "\"traceEvents\"")) {
         error = duet__read_trace(text, length, path, &trace, message);
         if (!error)
@@ -390,6 +387,8 @@ int duet__schedule_load(const char *path, const struct duet__schedule **out,
                         struct duet_message *message)
 {
     struct duet__schedule *schedule = NULL;
+    g_autofree char *text = NULL;
+    size_t length = 0;
     struct stat status = {0};
     struct kept *kept;
     int error = 0;
@@ -400,7 +399,9 @@ int duet__schedule_load(const char *path, const struct duet__schedule **out,
     kept = g_hash_table_lookup(all, path);
     if (!kept || !(kept->offered || (!stat(path, &status) && is_same(&status, &kept->status)))) {
         (void)stat(path, &status);
-        error = read_any(path, &schedule, message);
+        error = duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, message);
+        if (!error)
+            error = duet__schedule_read(text, length, path, &schedule, message);
         if (!error) {
             kept = g_new0(struct kept, 1);
             *kept = (struct kept){.schedule = schedule, .status = status};

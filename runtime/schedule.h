@@ -55,6 +55,13 @@ DUET_MUST_CHECK int duet__schedule_load(const char *path, const struct duet__sch
                                         struct duet_message *message);
 
 /*
+ * Reads the text of one, length bytes and a final zero; `path` is for messages. The caller frees
+ * *out (duet__schedule_free). DUET_EPARSE with a message that names the file.
+ */
+DUET_MUST_CHECK int duet__schedule_read(const char *text, size_t length, const char *path,
+                                        struct duet__schedule **out, struct duet_message *message);
+
+/*
  * Makes the schedule of a run. `path` is for messages. The caller frees *out
  * (duet__schedule_free). DUET_EINVAL with a message: tasks were made by other tasks, and have no
  * numbers that another run gives them; there is none; or they ran on several nodes.
