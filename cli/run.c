@@ -315,7 +315,7 @@ static int improve(const struct duet__job *job, struct duet__series *series, siz
                    int *number, struct duet_message *message)
 {
     const struct duet__request *request = &job->request;
-    g_autofree const struct duet__run **runs = g_new(const struct duet__run *, last + 1);
+    const struct duet__run **runs = g_new(const struct duet__run *, last + 1);
     struct duet__improved out;
     double best_s = INFINITY, bound_s;
     size_t count = 0, best = 0;
@@ -330,10 +330,11 @@ static int improve(const struct duet__job *job, struct duet__series *series, siz
             best = i;
         }
     }
-    if (!count)
-        return 0;
-    error = duet__improve(request, runs, count, job->values.improve_s, &out, number, message);
-    if (error)
+    error = count
+                ? duet__improve(request, runs, count, job->values.improve_s, &out, number, message)
+                : 0;
+    g_free(runs);
+    if (error || !count)
         return error;
     series[last] = (struct duet__series){.policy = request->policies[last],
                                          .runs = g_new0(struct duet__run, 1),

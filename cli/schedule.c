@@ -95,7 +95,7 @@ struct moved {
 
 static void print_moves(const struct duet__schedule *a, const struct duet__schedule *b)
 {
-    g_autofree struct moved *kernels = g_new0(struct moved, a->kernels.list->len + 1);
+    struct moved *kernels = g_new0(struct moved, a->kernels.list->len + 1);
     const double first_s = makespan_of(a), second_s = makespan_of(b);
     struct duet__table table;
     size_t moved = 0;
@@ -126,6 +126,7 @@ static void print_moves(const struct duet__schedule *a, const struct duet__sched
         duet__table_print(&table, "%zu\t%zu\t%.5g\t%.5g", kernels[k].tasks, kernels[k].moved,
                           kernels[k].first_s, kernels[k].second_s);
     }
+    g_free(kernels);
     duet__table_put(&table, stdout, 0);
 }
 

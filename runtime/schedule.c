@@ -153,7 +153,7 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
         begin_s = fmin(begin_s, event->submit_s);
         child = event->child ? event->id : child;
     }
-    if (!planned)
+    if (!machine || !planned)
         error = duet_fail(message, DUET_EINVAL, "%s: no schedule without tasks", path);
     else if (duet__host_count(machine) > 1)
         error = duet_fail(message, DUET_EINVAL, "%s: no schedule of several nodes", path);
