@@ -340,7 +340,7 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
         fputs(", ", stream);
         put_bound(stream, best, best_s);
     }
-    fputs(" (bound: the largest by the makespan)\n", stream);
+    fputs(" (bound: best by makespan)\n", stream);
     if (!simulated)
         fprintf(stream, "by the mean times %s\n",
                 duet__request_paced(report->request) ? "of the platform"

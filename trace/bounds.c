@@ -497,6 +497,118 @@ static double with_links(const struct graph *graph, const struct duet_machine *m
     return area_s;
 }
 
+/* Two places: the host's memory, and those of all devices. */
+enum { HOST_PLACE, DEVICE_PLACE, PLACES };
+
+/* Latency, and seconds of a byte, of the fastest copies from the host to a device, and back. */
+struct crossing {
+    double latency_s[PLACES], byte_s[PLACES]; /* by where the copy goes */
+};
+
+static struct crossing find_crossing(const struct duet_machine *machine)
+{
+    struct crossing crossing = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
+
+    for (unsigned n = 1; n < machine->node_count; n++)
+        for (unsigned to = 0; to < PLACES; to++) {
+            const struct duet_route *route =
+                duet_machine_route(machine, to == HOST_PLACE ? n : DUET_HOST,
+                                   to == HOST_PLACE ? DUET_HOST : n);
+
+            crossing.latency_s[to] = fmin(crossing.latency_s[to], route->latency_s);
+            crossing.byte_s[to] = fmin(crossing.byte_s[to], 1 / route->bandwidth_Bps);
+        }
+    return crossing;
+}
+
+/* Seconds of a task in each place; INFINITY: it cannot run there. */
+static void seconds_in(const struct graph *graph, size_t task, double seconds[PLACES])
+{
+    const struct duet__classes *of = graph->classes;
+    const int64_t klass = class_of(graph, task);
+
+    seconds[HOST_PLACE] = seconds[DEVICE_PLACE] = klass < 0 ? 0 : INFINITY;
+    for (size_t a = 0; a < of->arch_count && klass >= 0; a++) {
+        double *there = &seconds[of->device[a] ? DEVICE_PLACE : HOST_PLACE];
+
+        *there = fmin(*there, of->times_s[(size_t)klass * of->arch_count + a]);
+    }
+}
+
+/* Earliest dates of a datum. */
+struct dated {
+    double valid_s[PLACES]; /* its last version is valid there, if it was written there */
+    double any_s;           /* all its users have ended */
+};
+
+/* Returns when a datum can be valid in a place: written there, or copied to it. */
+static double arrival_s(const struct dated *datum, double bytes, const struct crossing *crossing,
+                        unsigned place)
+{
+    double copy_s = bytes > 0 ? crossing->latency_s[place] + bytes * crossing->byte_s[place] : 0;
+
+    return fmin(datum->valid_s[place], datum->valid_s[!place] + copy_s);
+}
+
+/*
+ * Returns the longest path, with every task and the copies between the host and devices where both
+ * together are fastest: data that one task writes and the next one reads is copied where one of
+ * them is on the host and the other on a device. Copies between devices count nothing, as both may
+ * be one.
+ */
+static double path_with_copies(const struct graph *graph, const struct duet_machine *machine)
+{
+    const struct duet__entered *entered = graph->entered;
+    struct dated *data = g_new0(struct dated, entered->datum_count + 1);
+    double *ends_s = g_new0(double, entered->task_count + 1), longest_s = 0;
+    struct crossing crossing = find_crossing(machine);
+
+    for (unsigned to = 0; to < PLACES; to++) { /* in the classes' unit */
+        crossing.latency_s[to] = ldexp(crossing.latency_s[to], -graph->classes->exponent);
+        crossing.byte_s[to] = ldexp(crossing.byte_s[to], -graph->classes->exponent);
+    }
+    for (size_t d = 0; d < entered->datum_count; d++)
+        data[d].valid_s[DEVICE_PLACE] = entered->bytes[d] ? INFINITY : 0;
+    for (size_t i = 0; i < entered->task_count; i++) {
+        double end_s[PLACES] = {0}, seconds[PLACES];
+
+        for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
+            const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
+
+            for (unsigned place = 0; place < PLACES; place++) {
+                double date_s = use & DUET__USE_TASK      ? ends_s[of]
+                                : use & DUET__USE_IN_TURN ? data[of].any_s
+                                                          : 0;
+
+                if (!(use & DUET__USE_TASK) && use & DUET__USE_READS)
+                    date_s = longer(date_s, arrival_s(&data[of], (double)entered->bytes[of],
+                                                      &crossing, place));
+                end_s[place] = longer(end_s[place], date_s);
+            }
+        }
+        seconds_in(graph, i, seconds);
+        for (unsigned place = 0; place < PLACES; place++)
+            end_s[place] += seconds[place];
+        ends_s[i] = fmin(end_s[HOST_PLACE], end_s[DEVICE_PLACE]);
+        longest_s = longer(longest_s, ends_s[i]);
+        for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
+            const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
+
+            if (use & DUET__USE_TASK)
+                continue;
+            data[of].any_s = longer(data[of].any_s, ends_s[i]);
+            for (unsigned place = 0; place < PLACES; place++)
+                if (use & DUET__USE_IN_TURN)
+                    data[of].valid_s[place] = end_s[place];
+                else if (!(use & DUET__USE_READS)) /* another version, beside the one before */
+                    data[of].valid_s[place] = fmin(data[of].valid_s[place], end_s[place]);
+        }
+    }
+    g_free(data);
+    g_free(ends_s);
+    return longest_s;
+}
+
 const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
 {
     const struct {
@@ -559,8 +671,9 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
         if (known)
             bounds.mixed_s = fmax(bounds.mixed_s, ldexp(mixed(&graph, &area), classes.exponent));
         if (known && links)
-            bounds.links_s =
-                ldexp(with_links(&graph, duet_runtime_machine(runtime), area_s), classes.exponent);
+            bounds.links_s = ldexp(fmax(with_links(&graph, duet_runtime_machine(runtime), area_s),
+                                        path_with_copies(&graph, duet_runtime_machine(runtime))),
+                                   classes.exponent);
         duet__area_fini(&area);
     }
     if (!isfinite(bounds.mixed_s) || !isfinite(bounds.links_s))

@@ -19,7 +19,7 @@ struct duet__bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
     double area_s;          /* all work, ideally shared by all workers */
     double mixed_s;         /* paths and area together: at least either of them */
-    double links_s;         /* area and copies to devices: at least the area */
+    double links_s;         /* area, or paths, with copies: at least the area */
 };
 
 /*
@@ -60,6 +60,10 @@ struct duet__bounds {
  * the tasks that read its first version (wherever any of them is on a device, it has come once); or
  * what has to come again and again where the devices' memories are small (struct duet__reuse), of
  * the class of most tasks. The largest of the four, and the area, counts; results count nothing.
+ *
+ * It is at least the longest path in which each task takes the time of the fastest architecture of
+ * the host, or of devices, and data that was written in the one place and is read in the other is
+ * copied by the fastest route, whichever of both places ends it first.
  *
  * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.
