@@ -47,7 +47,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error = read_all(job, argc, argv, &message), status;
 
-    if (!error && duet__schedule_in(argv[1]) && duet__schedule_in(argv[2])) {
+    if (!error && (duet__schedule_in(argv[1]) || duet__schedule_in(argv[2]))) {
         if (job->values.json || job->values.csv || job->values.html)
             return duet__complain(
                 DUET__MISUSED, "of two schedules there is a table only: no --json, --csv, --html");

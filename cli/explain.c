@@ -11,6 +11,8 @@
 #include "trace/run.h"
 #include "runs/session.h"
 #include "trace/trace.h"
+#include "runtime/open.h"
+#include "runtime/schedule.h"
 
 /* Everything that is found out about a run. Zero-initialise. */
 struct findings {
@@ -214,12 +216,14 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     struct duet__progress progress;
     struct duet_message message = {""};
     const char *policy = findings->trace.policy;
+    g_autofree char *path = policy ? duet__policy_base(policy) : NULL;
     int number = 0, error;
 
     if (!job->graph)
         return duet__complain(DUET__DONE, "no change is simulated: %s", why->text);
     /* a trace is data: what it names is no reason to run code */
-    if (!job->values.config.policy && policy && (strchr(policy, '/') || strstr(policy, ".so")))
+    if (!job->values.config.policy && path && !duet__schedule_is(path) &&
+        (strchr(path, '/') || strstr(path, ".so")))
         return duet__complain(DUET__DONE,
                               "no change is simulated: the policy of the trace is a shared object, "
                               "which --policy %s would load",

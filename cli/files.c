@@ -186,6 +186,8 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 
         /* a file that fails does not keep the others from being written */
         for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
+            const bool improved =
+                job->improved && output->each && i + 1 == job->request.policy_count;
             struct duet__schedule *schedule = NULL;
             struct source source = {.report = report,
                                     .series = output->each
@@ -194,10 +196,10 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
                                     .path = paths[i]};
             int error = 0;
 
-            if (source.series && output->write == write_schedule)
+            if (source.series && output->write == write_schedule && !improved)
                 error = duet__schedule_take(paths[i], duet__series_recording(source.series),
                                             &schedule, &message);
-            source.schedule = schedule;
+            source.schedule = improved ? job->improved : schedule;
             if (source.series && !error)
                 error = duet__file_write(paths[i], output->write, &source, &message);
             if (error)
@@ -296,6 +298,10 @@ static int check_form(const struct output *output, const char *path, struct duet
 {
     static const char *const others[] = {".png", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".gif"};
 
+    if (output->write == write_schedule && !duet__schedule_is(path))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s %s: end the name in .json or .json.gz, as --policy takes it",
+                         output->option, path);
     for (size_t i = 0; i < G_N_ELEMENTS(others) && output->form; i++)
         if (g_str_has_suffix(path, others[i]))
             return duet_fail(message, DUET_EINVAL,

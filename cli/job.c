@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "runs/session.h"
+#include "runtime/schedule.h"
 #include "study/table.h"
 #include "base/units.h"
 
@@ -41,6 +42,7 @@ void duet__job_init(struct duet__job *job, const struct duet__command *command, 
 void duet__job_fini(struct duet__job *job)
 {
     g_free(job->line);
+    duet__schedule_free(job->improved);
     duet__request_fini(&job->request);
     g_clear_pointer(&job->given, g_array_unref);
     g_clear_pointer(&job->values.kept, g_ptr_array_unref);

@@ -16,6 +16,7 @@
 #include "runtime/settings.h"
 #include "workloads/files/graph.h"
 
+struct duet__schedule;
 struct duet__validation;
 
 /* An option as it was given. */
@@ -41,6 +42,7 @@ struct duet__job {
     GHashTable *guesses; /* "dgemm on x5650", by duet__job_guess, owned; NULL: none is known */
     struct duet__platform *platform; /* simulated, or emulated at its pace, owned; a table's may be
                                         there before it is read */
+    struct duet__schedule *improved; /* what --improve has found, owned; NULL: nothing */
     const char *platform_option;     /* the option that gave the platform: "--platform" */
 };
 

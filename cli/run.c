@@ -310,46 +310,48 @@ static void announce(const struct duet__job *job)
             seconds < 7200 ? "minutes" : "hours");
 }
 
-/* Looks for a schedule that is better than those of the series before `last`, as long as asked. */
-static int improve(const struct duet__job *job, struct duet__series *series, size_t last,
-                   int *number, struct duet_message *message)
+/* Looks for a schedule that is better than those of the series before the last one, as long as
+   asked. */
+static void improve(struct duet__job *job, struct duet__series *series, int *number)
 {
     const struct duet__request *request = &job->request;
-    const struct duet__run **runs = g_new(const struct duet__run *, last + 1);
+    const size_t last = request->policy_count - 1;
+    struct duet__series *own = &series[last];
     struct duet__improved out;
-    double best_s = INFINITY, bound_s;
-    size_t count = 0, best = 0;
-    int error;
+    double best_s = INFINITY, found_s, bound_s;
+    size_t best = last;
 
-    for (size_t i = 0; i < last; i++) {
-        if (!series[i].count)
-            continue;
-        runs[count++] = &series[i].runs[0];
-        if (series[i].runs[0].stats.makespan_s < best_s) {
+    for (size_t i = 0; i < last; i++)
+        if (series[i].count && series[i].runs[0].stats.makespan_s < best_s) {
             best_s = series[i].runs[0].stats.makespan_s;
             best = i;
         }
-    }
-    error = count
-                ? duet__improve(request, runs, count, job->values.improve_s, &out, number, message)
-                : 0;
-    g_free(runs);
-    if (error || !count)
-        return error;
-    series[last] = (struct duet__series){.policy = request->policies[last],
-                                         .runs = g_new0(struct duet__run, 1),
-                                         .count = 1};
-    series[last].runs[0] = out.run;
+    if (best == last) /* none has a run: that is told */
+        return;
+    *own = (struct duet__series){.policy = request->policies[last],
+                                 .runs = g_new0(struct duet__run, 1)};
+    own->error =
+        duet__improve(request, series, last, job->values.improve_s, &out, number, &own->message);
+    if (own->error)
+        return;
+    own->runs[own->count++] = out.run;
+    job->improved = out.schedule;
+    found_s = out.run.stats.makespan_s;
     (void)duet__bounds_best(&out.run.bounds, &bound_s);
-    if (!job->values.quiet && best_s > bound_s)
+    if (job->values.quiet)
+        return;
+    if (found_s >= best_s)
         duet__complain(DUET__DONE,
-                       "improved: %" PRIu64
-                       " schedules were simulated; the best takes %.2f %% less "
-                       "than %s, and closes %.0f %% of the gap to the lower bound",
-                       out.tries, 100 * (1 - out.run.stats.makespan_s / best_s),
-                       series[best].policy,
-                       100 * (best_s - out.run.stats.makespan_s) / (best_s - bound_s));
-    return 0;
+                       "no schedule was found that is better than that of %s: %" PRIu64
+                       " were simulated",
+                       series[best].policy, out.tries);
+    else
+        duet__complain(DUET__DONE,
+                       "the best of %" PRIu64
+                       " schedules takes %.2f %% less than that of %s, which "
+                       "is %.0f %% of the way to the lower bound",
+                       out.tries, 100 * (1 - found_s / best_s), series[best].policy,
+                       100 * (best_s - found_s) / (best_s - bound_s));
 }
 
 static int make_runs(struct duet__job *job, struct duet__series *series, int *number,
@@ -378,7 +380,7 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
         error = duet__simulate(&given, &progress, series, number, message);
         duet__progress_clear(&progress);
         if (!error && !*number && given.policy_count < request->policy_count)
-            error = improve(job, series, given.policy_count, number, message);
+            improve(job, series, number);
         return error;
     }
     duet__monitor_start(&monitor, !job->values.quiet, tasks, runs);

@@ -138,7 +138,7 @@ int duet__compare_schedules(const char *const paths[2])
 
     if (!error)
         error = duet__schedule_load(paths[1], &b, &message);
-    if (!error && a->planned != b->planned)
+    if (!error && (a->planned != b->planned || a->count != b->count))
         error = duet_fail(&message, DUET_EINVAL,
                           "%s and %s are of different task graphs: %zu tasks, and %zu", a->path,
                           b->path, a->planned, b->planned);

@@ -361,6 +361,7 @@ int duet__recover_here(struct duet_runtime *runtime)
     runtime->run_message.text[0] = '\0';
     spin_unlock(&runtime->message_lock);
     atomic_store(&runtime->stopped, false);
+    atomic_store(&runtime->first_task, 0);
     duet__reductions_recover(runtime);
     return DUET_OK;
 }

@@ -583,6 +583,7 @@ struct duet_runtime {
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next was IDLE for lack of work */
     /* members for submitting threads */
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
+    _Atomic(uint64_t) first_task;               /* see duet_view_first_task */
     /* tasks finished at some earlier time: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
     _Atomic(uint64_t) finished; /* tasks ended in calls of no worker: see finished.c */

@@ -182,7 +182,7 @@ int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *poli
     core->begins = true;
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
     core->begins = false;
-    if (error && *core->run_message.text) /* of duet_view_fail */
+    if (error && *core->run_message.text) /* init has called duet_view_fail */
         error = duet_fail(message, error < 0 ? error : DUET_EINVAL, "%s", core->run_message.text);
     else if (error)
         error = duet_fail(message, error < 0 ? error : DUET_EINVAL,

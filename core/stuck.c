@@ -109,7 +109,7 @@ static void add_workers(struct duet_runtime *core, struct reasons *reasons)
                    holding == 1 ? "is" : "are", stalled);
 }
 
-/* Adds what the policy says. */
+/* Adds the task that the policy says it waits for. */
 static void add_policy(struct duet_runtime *core, struct reasons *reasons)
 {
     const struct duet_policy *policy = policy_of(core);

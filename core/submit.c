@@ -426,6 +426,8 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     if (error)
         return task_give_up(core, by, desc, task, error);
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
+    if (!atomic_load_explicit(&core->first_task, memory_order_relaxed))
+        atomic_store_explicit(&core->first_task, task->id, memory_order_relaxed);
     *out = task;
     return DUET_OK;
 }

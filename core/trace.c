@@ -259,6 +259,7 @@ void duet__stats_reset_here(struct duet_runtime *runtime)
     duet__entered_reset(runtime);
     duet__marks_reset(runtime);
     atomic_store(&runtime->first_submit_s, INFINITY);
+    atomic_store(&runtime->first_task, 0);
     atomic_store(&runtime->critical_path_s, 0);
 }
 

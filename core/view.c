@@ -91,6 +91,11 @@ unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound)
     return drawn;
 }
 
+uint64_t duet_view_first_task(const struct duet_view *view)
+{
+    return atomic_load_explicit(&view->core->first_task, memory_order_relaxed);
+}
+
 const void *duet_view_context(const struct duet_view *view)
 {
     return view->core->parameters_of->context;

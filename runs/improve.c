@@ -2,9 +2,12 @@
 /* Search for better schedules, by simulation. */
 #include "runs/improve.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <duet/random.h>
 
@@ -204,9 +207,10 @@ static size_t choose_task(struct search *search)
 }
 
 /*
- * Changes a copy of the schedule: gives a task another worker, or an earlier place on its own, or
- * both. Its date there is between that at which it was ready and its own. Tasks in the order of
- * such dates come after all that they depend on: so there is no cycle.
+ * Changes a copy of the schedule: gives a task another worker, or an earlier place on its own. Its
+ * date there is between that at which it was ready and its own. In the order of such dates each
+ * task comes after all that it depends on, unless these take no time: so there is hardly ever a
+ * cycle, with which the simulation fails.
  */
 static void change(struct search *search, struct duet__schedule *schedule)
 {
@@ -223,9 +227,8 @@ static void change(struct search *search, struct duet__schedule *schedule)
                                 nextafter(ahead->start_s, 0));
     } else {
         planned->worker = other_worker(search, task);
-        planned->start_s =
-            record->start_s - (record->start_s - record->ready_s) *
-                                  fmin(fmax(2.5 * share - 0.75, 0), 1); /* often one of the two */
+        planned->start_s = record->start_s - (record->start_s - record->ready_s) *
+                                                 fmin(fmax(2.5 * share - 0.75, 0), 1);
     }
 }
 
@@ -297,6 +300,7 @@ struct together {
     double seconds;    /* of a job */
     unsigned round;
     uint64_t tries;
+    _Atomic(bool) *stop; /* shared with the jobs: they are to end with what they have */
     struct duet_message message;
 };
 
@@ -327,7 +331,8 @@ static void execute(uint64_t job, FILE *stream, void *data)
         return;
     best = duet__schedule_copy(search.now.schedule);
     find_path(&search);
-    while ((passed = (duet__clock_s() - begin_s) / together->seconds) < 1) {
+    do {
+        passed = fmin((duet__clock_s() - begin_s) / together->seconds, 1);
         double rest = 1 - (together->round + passed) / ROUNDS;
         double worse = -log(1 - duet_random_unit(&search.random)) * WARMEST /
                        (double)start->planned * rest * rest;
@@ -337,7 +342,7 @@ static void execute(uint64_t job, FILE *stream, void *data)
             duet__schedule_free(best);
             best = duet__schedule_copy(search.now.schedule);
         }
-    }
+    } while (passed < 1 && !atomic_load(together->stop));
     left = (struct left){best->makespan_s, search.tries};
     duet__wire_write(stream, &left, 1, sizeof left);
     for (size_t i = 0; i < best->count; i++)
@@ -378,24 +383,31 @@ static gint by_makespan(gconstpointer left, gconstpointer right)
     return (a->makespan_s > b->makespan_s) - (a->makespan_s < b->makespan_s);
 }
 
-/* Lets all processes search once. Returns the number of the signal that came, or 0. */
+/*
+ * Lets all processes search once. Returns the number of the signal that came, or 0. The first one
+ * lets them end with what they have, a second one ends them.
+ */
 static int search_round(struct together *together, struct duet__executor *executor, unsigned jobs,
                         const struct duet__signals *signals)
 {
     GPtrArray *found = g_ptr_array_new_with_free_func((GDestroyNotify)duet__schedule_free);
     struct duet__ended ended;
-    int number = 0;
+    int number = 0, again = 0;
 
     for (unsigned i = 0; i < jobs; i++)
         if (duet__executor_give(executor, (uint64_t)together->round * jobs + i, true,
                                 &together->message))
             break;
-    while (duet__executor_busy(executor) && !number) {
+    while (duet__executor_busy(executor) && !again) {
         if (duet__executor_take(executor, 0.1, &ended)) {
             take(together, &ended, found);
             free(ended.result);
         }
-        number = duet__signals_take(signals, 0);
+        if (number)
+            again = duet__signals_take(signals, 0);
+        else
+            number = duet__signals_take(signals, 0);
+        atomic_store(together->stop, number != 0);
     }
     (void)duet__executor_end(executor, 0, UINT64_MAX);
     g_ptr_array_add(found, duet__schedule_copy(together->starts->pdata[0]));
@@ -406,16 +418,20 @@ static int search_round(struct together *together, struct duet__executor *execut
     return number;
 }
 
-/* Takes the schedules of runs as starts, with the makespans of following them. */
-static int take_starts(struct together *together, const struct duet__run *const *runs, size_t count)
+/* Takes the schedules of runs as starts, with the makespans of following them; those that cannot be
+   followed are left out, as long as there are others. */
+static int take_starts(struct together *together, const struct duet__series *series, size_t count)
 {
     int error = 0;
 
-    for (size_t i = 0; i < count && !error; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct duet__schedule *schedule;
         struct solution followed;
 
-        error = duet__schedule_take(name, &runs[i]->recording, &schedule, &together->message);
+        if (!series[i].count)
+            continue;
+        error = duet__schedule_take(series[i].policy, &series[i].runs[0].recording, &schedule,
+                                    &together->message);
         if (!error)
             error = evaluate(&together->request, schedule, &followed, &together->message);
         if (error)
@@ -424,10 +440,32 @@ static int take_starts(struct together *together, const struct duet__run *const 
         solution_fini(&followed);
     }
     g_ptr_array_sort(together->starts, by_makespan);
-    return error;
+    return together->starts->len ? 0 : error;
 }
 
-int duet__improve(const struct duet__request *request, const struct duet__run *const *runs,
+/* Searches, from the starts on. */
+static int search_all(struct together *together, int *number)
+{
+    const unsigned jobs = MAX(together->request.jobs, 1);
+    struct duet__executor *executor = duet__executor_new(jobs, execute, together);
+    struct duet__signals signals;
+
+    together->stop = mmap(NULL, sizeof *together->stop, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (together->stop == MAP_FAILED) {
+        duet__executor_free(executor);
+        return duet_fail(&together->message, DUET_EIO, "cannot share memory: %s", strerror(errno));
+    }
+    duet__signals_hold(&signals, false);
+    for (; together->round < ROUNDS && !*number; together->round++)
+        *number = search_round(together, executor, jobs, &signals);
+    duet__signals_release(&signals);
+    duet__executor_free(executor);
+    munmap(together->stop, sizeof *together->stop);
+    return 0;
+}
+
+int duet__improve(const struct duet__request *request, const struct duet__series *series,
                   size_t count, double seconds, struct duet__improved *out, int *number,
                   struct duet_message *message)
 {
@@ -435,31 +473,28 @@ int duet__improve(const struct duet__request *request, const struct duet__run *c
                                 .starts = g_ptr_array_new_with_free_func(
                                     (GDestroyNotify)duet__schedule_free),
                                 .seconds = seconds / ROUNDS};
-    const unsigned jobs = MAX(request->jobs, 1);
-    struct duet__executor *executor;
-    struct duet__signals signals;
     struct solution best;
     int error;
 
     *out = (struct duet__improved){0};
     together.request.records = DUET_RECORDS_FIRST;
     together.request.bounds = false;
-    error = take_starts(&together, runs, count);
+    error = take_starts(&together, series, count);
     if (!error) {
         out->before_s = ((const struct duet__schedule *)together.starts->pdata[0])->makespan_s;
-        executor = duet__executor_new(jobs, execute, &together);
-        duet__signals_hold(&signals, false);
-        for (; together.round < ROUNDS && !*number; together.round++)
-            *number = search_round(&together, executor, jobs, &signals);
-        duet__signals_release(&signals);
-        duet__executor_free(executor);
-        together.request.records = request->records;
-        together.request.bounds = request->bounds;
+        error = search_all(&together, number);
+    }
+    together.request.records = request->records;
+    together.request.bounds = request->bounds;
+    if (!error)
         error = evaluate(&together.request, duet__schedule_copy(together.starts->pdata[0]), &best,
                          &together.message);
-    }
     if (!error) {
         out->run = best.run;
+        out->schedule = g_steal_pointer(&best.schedule);
+        for (size_t i = 0; i < out->schedule->count; i++)
+            if (best.records[i])
+                out->schedule->tasks[i].start_s = best.records[i]->start_s;
         out->tries = together.tries;
         best.run = (struct duet__run){0};
         solution_fini(&best);

@@ -54,7 +54,7 @@ static double least_s(const struct duet__request *request, struct duet__schedule
 }
 
 /* Searches longer and longer, until what is best is found; nothing better ever is. */
-static void search(const struct duet__request *request, const struct duet__run *start,
+static void search(const struct duet__request *request, const struct duet__series *start,
                    double best_s)
 {
     for (double seconds = 0.05;; seconds *= 2) {
@@ -63,10 +63,12 @@ static void search(const struct duet__request *request, const struct duet__run *
         int number = 0;
         double found_s;
 
-        if (duet__improve(request, &start, 1, seconds, &out, &number, &message))
+        if (duet__improve(request, start, 1, seconds, &out, &number, &message))
             g_error("%s", message.text);
         found_s = out.run.stats.makespan_s;
+        g_assert_cmpfloat(simulated_s(request, out.schedule), ==, found_s);
         duet__run_fini(&out.run);
+        duet__schedule_free(out.schedule);
         g_assert_cmpfloat(found_s, >=, best_s);
         g_assert_cmpfloat(found_s, <=, out.before_s);
         if (found_s == best_s)
@@ -101,7 +103,8 @@ static void check_graph(const struct duet__platform *platform, unsigned seed)
         duet__request_build(&request, &message) || duet__simulate_here(&request, &run, &message) ||
         duet__schedule_take(name, &run.recording, &schedule, &message))
         g_error("%s", message.text);
-    search(&request, &run, least_s(&request, schedule, 0, 0));
+    search(&request, &(struct duet__series){.policy = "eager", .runs = &run, .count = 1},
+           least_s(&request, schedule, 0, 0));
     duet__schedule_free(schedule);
 }
 

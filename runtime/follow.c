@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The policy that follows a schedule. Each worker runs its tasks in their order, and waits for the
- * next one if that is not ready. With slack, a worker that would wait takes a task that is late
- * instead.
+ * next one if that is not ready. With slack, a worker that would wait takes a task of another one
+ * instead that is planned earlier than its own next task.
+ *
+ * Runs follow each other in one runtime; a run begins with the first task after the opening,
+ * duet_stats_reset or duet_recover. What belongs to a run carries its number, so that nothing has
+ * to be reset while idle workers look at it.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -14,19 +18,18 @@
 /* A worker of the machine. */
 struct following {
     uint32_t number;        /* its index in the schedule's workers; DUET__UNPLANNED: none */
-    _Atomic(uint32_t) next; /* place of its next task */
+    _Atomic(uint64_t) next; /* number of the run << 32 | place of its next task */
 };
 
 struct state {
     const struct duet__schedule *schedule;
     unsigned *workers;        /* number in the machine, by index in the schedule's workers */
-    double slack_s;           /* 0: none */
-    _Atomic(double) *ready_s; /* with slack, by task: date at which it was ready */
-    _Atomic(bool) *taken;     /* with slack, by task */
-    _Atomic(uint64_t) first;  /* number in this run of the schedule's task 1; 0: it has not come */
-    _Atomic(double) begin_s;  /* date at which the first task came */
-    _Atomic(size_t) ended;    /* tasks that have ended */
-    _Atomic(bool) failed;     /* a task was not as planned: all are given out, to be cancelled */
+    double slack_s;           /* below 0: none */
+    _Atomic(uint32_t) *taken; /* with slack: last run in which a task was taken, by task */
+    _Atomic(uint64_t) first;  /* number in the runtime of the schedule's task 1 */
+    _Atomic(uint32_t) run;    /* number of the run, from 1 */
+    _Atomic(uint32_t) failed; /* last run that had a task which was not as planned: all tasks are
+                                 given out, to be cancelled */
 };
 
 static int find_workers(struct state *state, struct duet_view *view)
@@ -46,7 +49,7 @@ static int find_workers(struct state *state, struct duet_view *view)
             for (unsigned k = 0; k < w && k < 16; k++)
                 g_string_append_printf(known, "%s%s", k ? ", " : "", machine->workers[k].name);
             duet_view_fail(view, DUET_EINVAL,
-                           "%s has tasks for %s: the workers of this machine are %s%s",
+                           "%s has tasks for '%s': the workers of this machine are %s%s",
                            schedule->path, name, known->str, w > 16 ? ", ..." : "");
             return DUET_EINVAL;
         }
@@ -64,11 +67,9 @@ static int follow_init(void *self, struct duet_view *view)
     state->schedule = schedule;
     state->slack_s = duet_view_parameter(view, 0);
     state->workers = calloc(schedule->workers.list->len + 1, sizeof *state->workers);
-    if (state->slack_s > 0) {
-        state->ready_s = calloc(schedule->count + 1, sizeof *state->ready_s);
+    if (state->slack_s >= 0)
         state->taken = calloc(schedule->count + 1, sizeof *state->taken);
-    }
-    if (!state->workers || (state->slack_s > 0 && (!state->ready_s || !state->taken)))
+    if (!state->workers || (state->slack_s >= 0 && !state->taken))
         return DUET_ENOMEM;
     for (unsigned w = 0; w < duet_view_workers(view); w++)
         ((struct following *)duet_view_worker_state(view, w))->number = DUET__UNPLANNED;
@@ -80,7 +81,6 @@ static void follow_fini(void *self)
     struct state *state = self;
 
     free(state->workers);
-    free(state->ready_s);
     free(state->taken);
 }
 
@@ -91,20 +91,28 @@ static uint64_t index_of(const struct state *state, const struct duet_task *task
     return duet_task_id(task) - atomic_load_explicit(&state->first, memory_order_acquire);
 }
 
+/* Returns the plan of a task, or NULL if it has none. */
+static const struct duet__planned *plan_of(const struct state *state, const struct duet_task *task)
+{
+    const uint64_t index = index_of(state, task);
+    const struct duet__planned *planned = &state->schedule->tasks[index];
+
+    return index < state->schedule->count && planned->worker != DUET__UNPLANNED ? planned : NULL;
+}
+
 /* Ends the run unless a task is what the schedule says of it. Returns true if it is. */
 static bool is_planned(const struct state *state, struct duet_view *view,
                        const struct duet_task *task)
 {
     const struct duet__schedule *schedule = state->schedule;
-    const uint64_t index = index_of(state, task);
-    const unsigned long long number = index + 1;
-    const struct duet__planned *planned = index < schedule->count ? &schedule->tasks[index] : NULL;
+    const unsigned long long number = index_of(state, task) + 1;
+    const struct duet__planned *planned = plan_of(state, task);
     const char *kernel = duet_task_kernel(task), *path = schedule->path, *there;
     unsigned long long bytes = 0;
 
     for (size_t i = 0; i < duet_task_accesses(task); i++)
         bytes += duet_task_access_bytes(task, i);
-    if (!planned || planned->worker == DUET__UNPLANNED) {
+    if (!planned) {
         duet_view_fail(view, DUET_EINVAL, "%s is of another task graph: it has no task %llu (%s)",
                        path, number, kernel);
         return false;
@@ -119,129 +127,156 @@ static bool is_planned(const struct state *state, struct duet_view *view,
                        "%s is of another task graph: the data of its task %llu (%s) has %llu "
                        "bytes, in this run %llu",
                        path, number, kernel, (unsigned long long)planned->bytes, bytes);
-    else if (!duet_view_can_run(view, state->workers[planned->worker], task))
-        duet_view_fail(view, DUET_EINVAL, "%s has task %llu (%s) on %s, which cannot run it", path,
-                       number, kernel, (char *)schedule->workers.list->pdata[planned->worker]);
+    else if (!state->taken && !duet_view_can_run(view, state->workers[planned->worker], task))
+        duet_view_fail(view, DUET_EINVAL,
+                       "%s has task %llu (%s) on %s, which cannot run it, or is lost", path, number,
+                       kernel, (char *)schedule->workers.list->pdata[planned->worker]);
     else
         return true;
     return false;
-}
-
-/* Begins with the first task: one that is ready at once, before any other has been. */
-static void begin(struct state *state, const struct duet_task *first, double now)
-{
-    uint64_t none = 0;
-
-    atomic_store(&state->begin_s, now);
-    (void)atomic_compare_exchange_strong(&state->first, &none, duet_task_id(first));
 }
 
 static void follow_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
                         int by, double now)
 {
     struct state *state = self;
+    const uint64_t first = duet_view_first_task(view);
 
-    if (!atomic_load_explicit(&state->first, memory_order_acquire))
-        begin(state, batch[0], now);
-    for (size_t i = 0; i < count; i++) {
-        const struct duet__planned *planned;
-
-        if (!is_planned(state, view, batch[i])) {
-            atomic_store(&state->failed, true);
-            duet_push_tail(view, duet_view_shared(view), batch[i]);
-            continue;
-        }
-        planned = &state->schedule->tasks[index_of(state, batch[i])];
-        if (state->ready_s)
-            atomic_store(&state->ready_s[index_of(state, batch[i])], now);
-        duet_push_sorted(view,
-                         state->ready_s ? duet_view_shared(view)
-                                        : duet_view_list(view, state->workers[planned->worker]),
-                         batch[i], -(double)planned->place);
+    /* only the first task of a run, before which nothing is in flight, finds another number */
+    if (atomic_load_explicit(&state->first, memory_order_acquire) != first) {
+        atomic_fetch_add(&state->run, 1);
+        atomic_store(&state->first, first);
     }
+    for (size_t i = 0; i < count; i++) {
+        const struct duet__planned *planned = plan_of(state, batch[i]);
+        struct duet_list *list = duet_view_shared(view);
+
+        if (!is_planned(state, view, batch[i]))
+            atomic_store(&state->failed, atomic_load(&state->run));
+        else if (!state->taken)
+            list = duet_view_list(view, state->workers[planned->worker]);
+        duet_push_sorted(view, list, batch[i], planned ? -(double)planned->place : 0);
+    }
+}
+
+/* Returns the place of the worker's next task. */
+static uint32_t next_of(const struct state *state, const struct following *worker)
+{
+    uint64_t next = atomic_load(&worker->next);
+
+    return next >> 32 == atomic_load(&state->run) ? (uint32_t)next : 0;
+}
+
+static void set_next(const struct state *state, struct following *worker, uint32_t place)
+{
+    atomic_store(&worker->next, (uint64_t)atomic_load(&state->run) << 32 | place);
 }
 
 /* A worker that looks for a task. */
 struct look {
     const struct state *state;
     const struct following *self;
-    double now;
+    uint32_t next;                     /* place of its next task */
+    const struct duet__planned *ahead; /* plan of that; NULL: none is left */
 };
 
-/* Scores the worker's next task, and no other. */
+/*
+ * Scores the worker's next task, and no other of the schedule; what is on its list and planned for
+ * another worker, the runtime has given to it.
+ */
 static double score_next(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct look *look = context;
+    const struct duet__planned *planned = plan_of(look->state, task);
 
-    return duet_task_note(task) == -(double)atomic_load(&look->self->next) ? INFINITY : NAN;
+    return !planned || planned->worker != look->self->number || planned->place == look->next
+               ? INFINITY
+               : NAN;
 }
 
-/* Scores the worker's next task, or else tasks that are late, in the order of their dates. */
-static double score_late(void *context, const struct duet_view *view, const struct duet_task *task)
+/* Returns what a task is planned by: its date, or else the number of tasks before it. */
+static double due(const struct duet__planned *planned)
+{
+    return isnan(planned->start_s) ? planned->place : planned->start_s;
+}
+
+/*
+ * Scores the worker's next task, or else tasks that are planned earlier, in the order of their
+ * plans; tasks of a worker that cannot run them are due at once.
+ */
+static double score_early(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct look *look = context;
     const struct state *state = look->state;
-    const uint64_t index = index_of(state, task);
-    const struct duet__planned *planned = &state->schedule->tasks[index];
-    double due_s = atomic_load(&state->ready_s[index]);
+    const struct duet__planned *planned = plan_of(state, task);
 
-    if (planned->worker == look->self->number && planned->place == atomic_load(&look->self->next))
+    if (!planned || (planned->worker == look->self->number && planned->place == look->next))
         return INFINITY;
-    if (planned->start_s > due_s - atomic_load(&state->begin_s))
-        due_s = planned->start_s + atomic_load(&state->begin_s);
-    return look->now >= due_s + state->slack_s ? -due_s : -INFINITY;
+    return !look->ahead || due(planned) + state->slack_s <= due(look->ahead) ||
+                   !duet_view_can_run(view, state->workers[planned->worker], task)
+               ? -due(planned)
+               : -INFINITY;
 }
 
-/* Moves a worker on to the first of its tasks that nobody has taken. */
-static void advance(const struct state *state, struct following *self)
+/* Finds the first of a worker's tasks that nobody has taken. */
+static void find_next(const struct state *state, struct look *look)
 {
     const struct duet__schedule *schedule = state->schedule;
-    const uint32_t *order = schedule->order + schedule->first[self->number];
-    uint32_t length = (uint32_t)(schedule->first[self->number + 1] - schedule->first[self->number]);
-    uint32_t next = atomic_load(&self->next);
+    const size_t first = schedule->first[look->self->number],
+                 end = schedule->first[look->self->number + 1];
+    const uint32_t run = atomic_load(&state->run);
+    size_t at = first + look->next;
 
-    while (next < length && atomic_load(&state->taken[order[next]]))
-        next++;
-    atomic_store(&self->next, next);
+    while (at < end && atomic_load(&state->taken[schedule->order[at]]) == run)
+        at++;
+    look->next = (uint32_t)(at - first);
+    look->ahead = at < end ? &schedule->tasks[schedule->order[at]] : NULL;
+}
+
+/* Takes the worker's next task, or else one that is planned earlier. */
+static struct duet_task *pop_early(struct state *state, struct duet_view *view, unsigned worker,
+                                   struct following *own)
+{
+    struct duet_list *shared = duet_view_shared(view);
+    struct look look = {.state = state, .self = own, .next = next_of(state, own)};
+    struct duet_task *task, *other;
+    const struct duet__planned *planned;
+
+    if (own->number != DUET__UNPLANNED) {
+        find_next(state, &look);
+        set_next(state, own, look.next);
+    }
+    task = duet_pop_best(view, shared, worker, score_early, &look);
+    planned = task ? plan_of(state, task) : NULL;
+    if (!planned)
+        return task;
+    atomic_store(&state->taken[index_of(state, task)], atomic_load(&state->run));
+    if (planned->worker == own->number)
+        return task;
+    /* the one that it was planned for may have found it gone and waits: a push wakes it */
+    other = duet_pop_head(view, shared, state->workers[planned->worker]);
+    if (other)
+        duet_push_sorted(view, shared, other, duet_task_note(other));
+    return task;
 }
 
 static struct duet_task *follow_pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
     struct state *state = self;
     struct following *own = duet_view_worker_state(view, worker);
-    struct look look = {state, own, now};
+    struct look look = {.state = state, .self = own, .next = next_of(state, own)};
+    const struct duet__planned *planned;
     struct duet_task *task;
 
-    if (atomic_load_explicit(&state->failed, memory_order_relaxed))
+    if (atomic_load(&state->failed) && atomic_load(&state->failed) == atomic_load(&state->run))
         return duet_pop_own_or_shared(self, view, worker, now);
-    if (state->ready_s) {
-        if (own->number != DUET__UNPLANNED)
-            advance(state, own);
-        task = duet_pop_best(view, duet_view_shared(view), worker, score_late, &look);
-        if (task)
-            atomic_store(&state->taken[index_of(state, task)], true);
-        return task;
-    }
+    if (state->taken)
+        return pop_early(state, view, worker, own);
     task = duet_pop_best(view, duet_view_list(view, worker), worker, score_next, &look);
-    if (task)
-        atomic_fetch_add(&own->next, 1);
+    planned = task ? plan_of(state, task) : NULL;
+    if (planned && planned->worker == own->number)
+        set_next(state, own, look.next + 1);
     return task;
-}
-
-static void follow_epilogue(void *self, struct duet_view *view, struct duet_task *task,
-                            unsigned worker, const struct duet_times *times, double now)
-{
-    struct state *state = self;
-
-    if (atomic_fetch_add(&state->ended, 1) + 1 < state->schedule->planned)
-        return;
-    /* the last one: the next task that comes is the first of another run */
-    for (unsigned w = 0; w < duet_view_workers(view); w++)
-        atomic_store(&((struct following *)duet_view_worker_state(view, w))->next, 0);
-    for (size_t i = 0; state->taken && i < state->schedule->count; i++)
-        atomic_store(&state->taken[i], false);
-    atomic_store(&state->ended, 0);
-    atomic_store(&state->first, 0);
 }
 
 static void follow_explain(void *self, struct duet_view *view, struct duet_message *message)
@@ -250,22 +285,26 @@ static void follow_explain(void *self, struct duet_view *view, struct duet_messa
     const struct duet__schedule *schedule = state->schedule;
 
     for (unsigned i = 0; i < schedule->workers.list->len; i++) {
-        struct following *one = duet_view_worker_state(view, state->workers[i]);
-        size_t at = schedule->first[i] + atomic_load(&one->next);
+        const unsigned worker = state->workers[i];
+        const size_t at = schedule->first[i] + next_of(state, duet_view_worker_state(view, worker));
 
-        if (at >= schedule->first[i + 1])
+        if (at >= schedule->first[i + 1] ||
+            (*message->text && !duet_list_length(duet_view_list(view, worker))))
             continue;
         (void)duet_fail(message, DUET_ESTUCK,
                         "by %s %s waits for task %u, which is not ready, or not submitted",
                         schedule->path, (char *)schedule->workers.list->pdata[i],
                         schedule->order[at] + 1);
-        return;
+        /* one that has others to do is more telling than one that has nothing */
+        if (duet_list_length(duet_view_list(view, worker)))
+            return;
     }
 }
 
 static const struct duet_policy_parameter parameters[] = {
-    {"slack", 0, 0, 1e6,
-     "seconds after which a ready task is late, so that any idle worker takes it; 0: never"},
+    {"slack", -1, -1, 1e6,
+     "a worker that would wait takes another's task planned so many seconds before its next; -1: "
+     "never"},
     {NULL},
 };
 
@@ -284,7 +323,6 @@ void duet__follow(struct duet__schedule *schedule)
         .fini = follow_fini,
         .push = follow_push,
         .pop = follow_pop,
-        .epilogue = follow_epilogue,
         .explain = follow_explain,
         .context = schedule,
     };

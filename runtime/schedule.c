@@ -94,7 +94,7 @@ void duet__schedule_arrange(struct duet__schedule *schedule)
  */
 static bool make_room(struct duet__schedule *schedule, size_t planned, uint64_t highest)
 {
-    if (highest > 16 * (uint64_t)planned + 65536)
+    if (highest > 2 * (uint64_t)planned + 65536)
         return false;
     schedule->planned = 0;
     schedule->count = highest;
@@ -135,7 +135,7 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
 {
     struct duet__schedule *schedule = schedule_new(path);
     const struct duet_machine *machine = recording->machine;
-    uint64_t first = UINT64_MAX, last = 0, child = 0, twice = 0;
+    uint64_t first = UINT64_MAX, last = 0, child = 0, own = 0, twice = 0;
     double begin_s = INFINITY;
     size_t planned = 0;
     int error = 0;
@@ -152,11 +152,17 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
         last = MAX(last, event->id);
         begin_s = fmin(begin_s, event->submit_s);
         child = event->child ? event->id : child;
+        own = event->own ? event->id : own;
     }
     if (!machine || !planned)
         error = duet_fail(message, DUET_EINVAL, "%s: no schedule without tasks", path);
     else if (duet__host_count(machine) > 1)
         error = duet_fail(message, DUET_EINVAL, "%s: no schedule of several nodes", path);
+    else if (own)
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s: no schedule where tasks reduce: which contributions are added up, "
+                          "and when, differs from run to run",
+                          path);
     else if (child || !make_room(schedule, planned, last - first + 1))
         error = duet_fail(message, DUET_EINVAL,
                           "%s: no schedule where tasks make others: their numbers differ from run "
@@ -268,9 +274,6 @@ static int set_columns(const struct reader *reader, struct duet_message *message
         size_t index = counts[cell->column]++;
         struct duet__planned *task = &schedule->tasks[MIN(index, schedule->count - 1)];
 
-        if (index == schedule->count)
-            return duet_fail(message, DUET_EPARSE, "%s: %s has more values than there are tasks",
-                             schedule->path, columns[cell->column]);
         if (cell->column == KERNELS)
             task->kernel = cell->kernel;
         else if (cell->column == STARTS)
@@ -280,6 +283,14 @@ static int set_columns(const struct reader *reader, struct duet_message *message
         else if (!isnan(cell->value))
             task->bytes = (uint64_t)cell->value;
     }
+    for (unsigned i = 0; i < COLUMNS; i++)
+        if (counts[i] && counts[i] != schedule->count)
+            return duet_fail(message, DUET_EPARSE, "%s: %s has %zu values, and there are %zu tasks",
+                             schedule->path, columns[i], counts[i], schedule->count);
+    for (size_t i = 0; i < schedule->count; i++)
+        if (schedule->tasks[i].end_s < schedule->tasks[i].start_s)
+            return duet_fail(message, DUET_EPARSE, "%s: task %zu ends before it begins",
+                             schedule->path, i + 1);
     return 0;
 }
 

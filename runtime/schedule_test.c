@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading, writing and arranging of schedules; what they do, cli.schedule tests. */
+/* Reading, writing, arranging, and following on threads; cli.schedule tests whole commands. */
 #include "runtime/schedule.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <duet/duet.h>
+#include <duet/failure.h>
+#include <duet/handles.h>
 
 #include "report/testing_mutate.h"
 
@@ -91,4 +95,111 @@ static void test_mutated(void)
     g_rand_free(random);
 }
 
-TEST_MAIN(test_read, test_mutated)
+/* ------------------------------------------------------------------------------------------- */
+/* Following, on threads                                                                        */
+
+enum { TASKS = 16, DATA = 4 };
+
+static int add_one(const struct duet_call *call)
+{
+    *(double *)call->buffers[0].data += 1;
+    if ((unsigned)*(double *)call->buffers[0].data % 4 == 0)
+        g_usleep(200);
+    return 0;
+}
+
+struct followed {
+    struct duet_runtime *runtime;
+    struct duet_codelet *codelet;
+    struct duet_handle *handles[DATA];
+    double values[DATA];
+};
+
+/* Opens a runtime of two workers that follows a schedule in which each has every other task. */
+static void follow(struct followed *t, const struct duet__schedule *schedule, const char *policy)
+{
+    struct duet_config config;
+    struct duet_message message = {""};
+    const struct duet_implementation runs[] = {{.arch = "cpu", .run = add_one}};
+    const struct duet_codelet_desc codelet = {.name = "add",
+                                              .implementations = runs,
+                                              .implementation_count = 1};
+
+    duet__schedule_offer("rounds.json", schedule);
+    duet_config_init(&config);
+    config.cpus = 2;
+    config.gpus = 0;
+    config.no_bind = config.quiet = true;
+    config.policy = policy;
+    if (duet_open(&t->runtime, &config, &message))
+        g_error("%s", message.text);
+    g_assert_cmpint(duet_register_codelet(t->runtime, &codelet, &t->codelet), ==, 0);
+    for (unsigned i = 0; i < DATA; i++)
+        g_assert_cmpint(duet_register_vector(t->runtime, &t->values[i], 1, sizeof(double),
+                                             &t->handles[i]),
+                        ==, 0);
+}
+
+static void submit(struct followed *t, unsigned from, unsigned to)
+{
+    int error = 0;
+
+    for (unsigned i = from; i < to && !error; i++)
+        error = duet_insert(t->runtime, t->codelet, DUET_RW, t->handles[i % DATA], 0);
+}
+
+/* Runs follow each other in one runtime: also after one that was cancelled, one with too many
+   tasks, and where the first task is not the first that is ready. */
+static void check_rounds(const struct duet__schedule *schedule, const char *policy)
+{
+    struct followed t = {NULL};
+
+    follow(&t, schedule, policy);
+    for (unsigned round = 0; round < 200; round++) {
+        if (round % 40 == 20) {
+            duet_stats_reset(t.runtime);
+            submit(&t, 0, TASKS);
+            duet_cancel(t.runtime);
+            g_assert_cmpint(duet_wait(t.runtime), ==, DUET_ECANCELED);
+            g_assert_cmpint(duet_recover(t.runtime), ==, 0);
+            for (unsigned i = 0; i < DATA; i++)
+                if (!duet_valid(t.runtime, t.handles[i])) {
+                    g_assert_cmpint(duet_acquire(t.runtime, t.handles[i], DUET_W), ==, 0);
+                    g_assert_cmpint(duet_release(t.runtime, t.handles[i]), ==, 0);
+                }
+        }
+        duet_stats_reset(t.runtime);
+        if (round % 2) {
+            submit(&t, 0, TASKS);
+        } else {
+            g_assert_cmpint(duet_acquire(t.runtime, t.handles[0], DUET_RW), ==, 0);
+            submit(&t, 0, 2);
+            g_assert_cmpint(duet_release(t.runtime, t.handles[0]), ==, 0);
+            submit(&t, 2, TASKS);
+        }
+        if (duet_wait(t.runtime))
+            g_error("round %u of %s: %s", round, policy, duet_last_message(t.runtime));
+    }
+    duet_stats_reset(t.runtime);
+    submit(&t, 0, TASKS + 1);
+    g_assert_cmpint(duet_wait(t.runtime), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.runtime), "it has no task 17 (add)"));
+    duet_close(t.runtime);
+    duet__schedule_offer("rounds.json", NULL);
+}
+
+static void test_rounds(void)
+{
+    static const char text[] = "{\"schedule\": {\"cpu0\": [1, 3, 5, 7, 9, 11, 13, 15], "
+                               "\"cpu1\": [2, 4, 6, 8, 10, 12, 14, 16]}}";
+    struct duet__schedule *schedule;
+    struct duet_message message;
+
+    g_assert_cmpint(duet__schedule_read(text, strlen(text), "rounds.json", &schedule, &message), ==,
+                    0);
+    check_rounds(schedule, "rounds.json");
+    check_rounds(schedule, "rounds.json:slack=0");
+    duet__schedule_free(schedule);
+}
+
+TEST_MAIN(test_read, test_mutated, test_rounds)

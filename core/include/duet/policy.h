@@ -342,6 +342,11 @@ DUET_EXPORT double duet_view_parameter(const struct duet_view *view, unsigned in
  * the submitting thread's). bound > 0. Reproducible with the run's seed.
  */
 DUET_EXPORT unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound);
+/*
+ * Returns the number of the first task that was submitted since the opening, or the last
+ * duet_stats_reset or duet_recover: the one that traces begin with. 0: none was.
+ */
+DUET_EXPORT uint64_t duet_view_first_task(const struct duet_view *view);
 /* Returns the `context` of the policy. */
 DUET_EXPORT const void *duet_view_context(const struct duet_view *view);
 /* Returns the machine (duet/machine.h), with the names of its workers, which the runtime owns. */
