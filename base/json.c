@@ -194,8 +194,8 @@ int duet__json_number(const struct duet__json *at, double least, double most, do
     if (!json_is_number(at->node))
         return expected(at, "a number");
     if (!isfinite(number) || number < least || number > most)
-        return duet__json_fail(at, DUET_EPARSE, "%.10g is out of range, expected %.10g to %.10g", number,
-                               least, most);
+        return duet__json_fail(at, DUET_EPARSE, "%.10g is out of range, expected %.10g to %.10g",
+                               number, least, most);
     *value = number;
     return DUET_OK;
 }

@@ -159,7 +159,7 @@ def test_refusals():
             ({"plan": good}, "unknown key: known are schedule"),
             ({"schedule": good, "start_s": [0] * 5}, "start_s has 5 values, and there are 4 tasks"),
             ({"schedule": good, "bytes": [0] * 3}, "bytes has 3 values, and there are 4 tasks"),
-            ({"schedule": good, "start_s": [1] * 4, "end_s": [2, 2, 0, 2]}, "task 3 ends before it"),
+            ({"schedule": good, "start_s": [1] * 4, "end_s": [2, 2, 0, 2]}, "task 3 ends before"),
             ({"schedule": good, "start_s": [-1]}, "bad.json:1"),
             ({"schedule": {"cpu0": [1, 2, 3]}}, "it has 3 tasks, this one 4"),
             ({"schedule": {"cpu0": [*range(1, 1000001)]}}, "it has 1000000 tasks, this one 4"),
@@ -176,7 +176,8 @@ def test_refusals():
     refused(duet(*SMALL.split(), "--policy", bad, "--nodes", 2, "--network", "switch:1GB/s,1us"),
             "a schedule is of one node")
     refused(duet(*RUN.split(), "--policy", bad), "it has 4 tasks, this one 20")
-    wrong = written("wrong.json", {"schedule": {"cpu0": [*range(1, 21)]}, "kernels": ["dgemm"] * 20})
+    wrong = written("wrong.json", {"schedule": {"cpu0": [*range(1, 21)]},
+                                   "kernels": ["dgemm"] * 20})
     refused(duet(*RUN.split(), "--policy", wrong), "its task 1 is a dgemm, that of this run a")
     trace = HERE / "nested.json"
     assert duet("run", "fibonacci", "--n", 20, "--tile", 15, "--reps", 1, "--quiet", "--trace",
@@ -203,6 +204,8 @@ def test_list_and_compare():
     assert "a schedule of 2 tasks\n" in duet("list", least).stdout
     refused(duet("compare", plan, least), "different task graphs: 35 tasks, and 2")
     refused(duet("compare", plan, other, "--json"), "a table only")
+    gaps = written("gaps.json", {"schedule": {"cpu0": [*range(1, 35), 60000]}})
+    refused(duet("compare", gaps, plan), "different task graphs")
 
 
 def test_improve():

@@ -62,9 +62,10 @@ DUET_MUST_CHECK int duet__schedule_read(const char *text, size_t length, const c
                                         struct duet__schedule **out, struct duet_message *message);
 
 /*
- * Makes the schedule of a run, in the order in which tasks began. `path` is for messages. The caller
- * frees *out (duet__schedule_free). DUET_EINVAL with a message: the run has no task, has several
- * nodes, or has tasks whose numbers differ from run to run (children, and the runtime's own).
+ * Makes the schedule of a run, in the order in which tasks began. `path` is for messages. The
+ * caller frees *out (duet__schedule_free). DUET_EINVAL with a message: the run has no task, has
+ * several nodes, or has tasks whose numbers differ from run to run (children, and the runtime's
+ * own).
  */
 DUET_MUST_CHECK int duet__schedule_take(const char *path, const struct duet__recording *recording,
                                         struct duet__schedule **out, struct duet_message *message);
@@ -72,8 +73,8 @@ DUET_MUST_CHECK int duet__schedule_take(const char *path, const struct duet__rec
 /* Returns a copy, for duet__schedule_free. */
 struct duet__schedule *duet__schedule_copy(const struct duet__schedule *schedule);
 
-/* Sets `order`, `first` and all places from the workers and planned beginnings of tasks; equal dates
-   keep their order. */
+/* Sets `order`, `first` and all places from the workers and planned beginnings of tasks; equal
+   dates keep their order. */
 void duet__schedule_arrange(struct duet__schedule *schedule);
 
 /* Has duet__schedule_load find a schedule under its path, until NULL is given for that. The caller
