@@ -246,8 +246,8 @@ void duet__fluid_drop(struct duet__fluid *fluid, struct duet__fluid_flow *flow, 
                 hop->prev->next = hop->next;
             else
                 hop->link->hops = hop->next;
-            hop->link->count--;
-            mark(fluid, hop->link);
+            if (--hop->link->count)
+                mark(fluid, hop->link);
         }
     }
     fluid->made--;
@@ -394,12 +394,38 @@ static double least_share(struct duet__fluid *fluid, size_t *narrow)
 }
 
 /*
+ * Sets the rate of a flow that shares no link, if all changed links are its links. Returns false if
+ * there is none.
+ */
+static bool set_alone(struct duet__fluid *fluid)
+{
+    struct duet__fluid_flow *flow = fluid->dirty[0]->hops ? fluid->dirty[0]->hops->flow : NULL;
+    double rate_Bps = flow ? flow->limit_Bps : 0;
+    size_t dirty = 0;
+    for (unsigned i = 0; flow && i < flow->count; i++) {
+        const struct link *link = flow->hops[i].link;
+        if (link->count > 1)
+            return false;
+        dirty += link->dirty;
+        rate_Bps = link->bandwidth_Bps < rate_Bps ? link->bandwidth_Bps : rate_Bps;
+    }
+    if (dirty != fluid->dirty_count)
+        return false;
+    while (fluid->dirty_count)
+        fluid->dirty[--fluid->dirty_count]->dirty = false;
+    set_rate(fluid, flow, rate_Bps);
+    return true;
+}
+
+/*
  * Sets the rates of the flows that share links, also through other flows, with one that has begun
  * or ended. The flows on the link with the least bandwidth for each get equal shares of it first;
  * then what is left of the others is shared in the same way.
  */
 static __attribute__((noinline)) void share_links(struct duet__fluid *fluid)
 {
+    if (set_alone(fluid))
+        return;
     for (size_t open = find_changed(fluid), narrow; open;) {
         const double level_Bps = least_share(fluid, &narrow), most_Bps = most_of(level_Bps);
         for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
