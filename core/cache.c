@@ -5,6 +5,7 @@
  * needs or none, so tasks that wait for room hold nothing that others wait for.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/internal.h"
@@ -36,6 +37,7 @@ static void lru_add_newest(struct node *node, struct replica *replica)
         node->oldest = replica;
     node->newest = replica;
     node->placed++;
+    replica->order = node->newest_order++;
 }
 
 static void lru_add_oldest(struct node *node, struct replica *replica)
@@ -48,6 +50,94 @@ static void lru_add_oldest(struct node *node, struct replica *replica)
         node->newest = replica;
     node->oldest = replica;
     node->placed++;
+    replica->order = --node->oldest_order;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Replicas that may leave where scores hold: a heap, the first to leave on top, by what was known
+ * when they were last looked at. One that could leave earlier since then is on the list of what has
+ * changed; that one would leave later is noticed when it is on top.
+ */
+
+enum { ASKED_MAX = 1024 };
+
+struct candidate {
+    double score;
+    int64_t order;
+    struct replica *replica;
+};
+
+static bool leaves_before(const struct candidate *a, const struct candidate *b)
+{
+    return a->score > b->score || (a->score == b->score && a->order < b->order);
+}
+
+static void heap_set(struct candidate *heap, unsigned place, struct candidate one)
+{
+    heap[place] = one;
+    one.replica->place = place;
+}
+
+/* Puts a candidate where it belongs; `place`, from 1, is free. Node lock held, as below. */
+static void heap_put(struct node *node, struct candidate one, unsigned place)
+{
+    struct candidate *heap = node->candidates;
+    for (; place > 1 && leaves_before(&one, &heap[place / 2]); place /= 2)
+        heap_set(heap, place, heap[place / 2]);
+    for (unsigned child; (child = 2 * place) <= node->candidate_count; place = child) {
+        child += child < node->candidate_count && leaves_before(&heap[child + 1], &heap[child]);
+        if (!leaves_before(&heap[child], &one))
+            break;
+        heap_set(heap, place, heap[child]);
+    }
+    heap_set(heap, place, one);
+}
+
+static void heap_leave(struct node *node, struct replica *replica)
+{
+    const unsigned place = replica->place;
+    replica->place = 0;
+    if (place && place < node->candidate_count--)
+        heap_put(node, node->candidates[node->candidate_count + 1], place);
+}
+
+/* Puts a replica on the list of what has changed. A handle's lock may be held. */
+void duet__replica_changed(struct node *node, struct replica *replica)
+{
+    spin_lock(&node->changed_lock);
+    if (!replica->changed_at) {
+        replica->changed_at = &node->changed;
+        replica->changed_next = node->changed;
+        if (node->changed)
+            node->changed->changed_at = &replica->changed_next;
+        node->changed = replica;
+    }
+    spin_unlock(&node->changed_lock);
+}
+
+static void unlist(struct node *node, struct replica *replica)
+{
+    spin_lock(&node->changed_lock);
+    if (replica->changed_at) {
+        *replica->changed_at = replica->changed_next;
+        if (replica->changed_next)
+            replica->changed_next->changed_at = replica->changed_at;
+        replica->changed_at = NULL;
+    }
+    spin_unlock(&node->changed_lock);
+}
+
+/* A granted access overwrites the data, which need not be written back then. Handle lock held. */
+void duet__data_dies(struct duet_handle *handle)
+{
+    struct duet_runtime *core = handle->core;
+    for (unsigned word = 0; word < core->node_words; word++)
+        for (uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed); bits;
+             bits &= bits - 1) {
+            const unsigned node = word * 64 + (unsigned)__builtin_ctzll(bits);
+            replica_changed(&core->nodes[node], handle->replicas[node]);
+        }
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -64,15 +154,6 @@ static bool valid_elsewhere(const struct duet_runtime *core, const struct replic
             return true;
     }
     return false;
-}
-
-/* Frees the replica's place. Node and handle lock held. */
-static void replica_drop(struct node *node, struct replica *replica)
-{
-    bit_clear(replica->handle->valid, replica->node);
-    lru_remove(node, replica);
-    duet__slab_free(&node->slab, replica->block);
-    replica->block = NULL;
 }
 
 /*
@@ -104,6 +185,16 @@ static bool may_go(const struct duet_runtime *core, const struct replica *replic
     return *sole ? room == ANY && !handle->host.copying : room != INVALID;
 }
 
+/* Frees the replica's place. Node and handle lock held. */
+static void replica_drop(struct node *node, struct replica *replica)
+{
+    bit_clear(replica->handle->valid, replica->node);
+    lru_remove(node, replica);
+    heap_leave(node, replica);
+    duet__slab_free(&node->slab, replica->block);
+    replica->block = NULL;
+}
+
 /* Evicts what may go, at once or by starting its write-back for the task. */
 static void evict(struct duet_view *view, struct node *node, struct replica *replica,
                   enum room room, const struct duet_task *task)
@@ -125,36 +216,48 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
 }
 
 /*
+ * Returns true if a replica may go, with its score: that of the policy, or INFINITY if it is
+ * invalid. If it may not, score 0 says that it is pinned.
+ */
+static bool score_replica(struct duet_view *view, const struct duet_policy *policy,
+                          const struct replica *replica, enum room room, double *score)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_handle *handle = replica->handle;
+    bool sole;
+    spin_lock(&handle->lock);
+    const bool may = may_go(core, replica, room, &sole);
+    const bool valid = bit_test(handle->valid, replica->node);
+    *score = replica->pins ? 0 : INFINITY;
+    spin_unlock(&handle->lock);
+    void *place = (char *)handle + duet__place_state_offset(core, replica->node);
+    if (may && valid)
+        *score = policy->victim(core->policy_state, view, replica->node, place, sole);
+    return may;
+}
+
+/*
  * Returns the replica that the policy evicts first; NULL: none may go. Valid data whose score is
  * not the highest so far, whether it has to be written back or not, is passed over without its
  * lock.
  */
-RARE static struct replica *choose_victim(struct duet_view *view, const struct duet_policy *policy,
+RARE static struct replica *search_victim(struct duet_view *view, const struct duet_policy *policy,
                                           const struct node *node, enum room room)
 {
-    enum { ASKED_MAX = 1024 };
     struct duet_runtime *core = view->core;
     const unsigned index = (unsigned)(node - core->nodes);
     const size_t offset = duet__place_state_offset(core, index);
     struct replica *best = NULL;
-    double most = -INFINITY;
+    double most = -INFINITY, score;
     unsigned asked = 0;
     for (struct replica *at = node->oldest; at && asked < ASKED_MAX; at = at->newer) {
-        struct duet_handle *handle = at->handle;
-        void *place = (char *)handle + offset;
-        bool sole;
-        if (best && node->placed <= ASKED_MAX && bit_test(handle->valid, index) &&
+        void *place = (char *)at->handle + offset;
+        if (best && node->placed <= ASKED_MAX && bit_test(at->handle->valid, index) &&
             policy->victim(core->policy_state, view, index, place, false) <= most &&
             policy->victim(core->policy_state, view, index, place, true) <= most)
             continue;
-        spin_lock(&handle->lock);
-        bool may = may_go(core, at, room, &sole), valid = bit_test(handle->valid, index);
-        spin_unlock(&handle->lock);
-        if (may && !valid)
-            return at;
-        if (!may)
+        if (!score_replica(view, policy, at, room, &score))
             continue;
-        double score = policy->victim(core->policy_state, view, index, place, sole);
         if (!best || score > most) {
             best = at;
             most = score;
@@ -162,6 +265,63 @@ RARE static struct replica *choose_victim(struct duet_view *view, const struct d
         asked += score < INFINITY ? 1 : ASKED_MAX;
     }
     return best;
+}
+
+/*
+ * Scores a replica for the heap. Returns false if it may not go: it is looked at again in the next
+ * search or, if it is pinned, when it is not any more.
+ */
+static bool score_candidate(struct duet_view *view, const struct duet_policy *policy,
+                            struct node *node, struct replica *replica)
+{
+    struct candidate one = {.order = replica->order, .replica = replica};
+    const bool may = score_replica(view, policy, replica, ANY, &one.score);
+    if (may)
+        heap_put(node, one, replica->place ? replica->place : ++node->candidate_count);
+    else
+        heap_leave(node, replica);
+    if (!may && one.score > 0)
+        duet__replica_changed(node, replica);
+    return may;
+}
+
+/* Returns what search_victim would find for ANY. */
+static struct replica *first_candidate(struct duet_view *view, const struct duet_policy *policy,
+                                       struct node *node)
+{
+    spin_lock(&node->changed_lock);
+    struct replica *changed = node->changed, *top;
+    node->changed = NULL;
+    if (changed)
+        changed->changed_at = &changed;
+    spin_unlock(&node->changed_lock);
+    while ((top = changed)) {
+        unlist(node, top);
+        if (top->block)
+            (void)score_candidate(view, policy, node, top);
+    }
+    while (node->candidate_count) {
+        top = node->candidates[1].replica;
+        if (score_candidate(view, policy, node, top) && node->candidates[1].replica == top)
+            return top;
+    }
+    return NULL;
+}
+
+/* Returns the replica that the policy evicts first; NULL: none may go. */
+static struct replica *choose_victim(struct duet_view *view, const struct duet_policy *policy,
+                                     struct node *node, enum room room)
+{
+    if (!policy->scores_hold || room != ANY || node->placed > ASKED_MAX)
+        return search_victim(view, policy, node, room);
+    if (!node->scored) {
+        node->candidates = malloc((ASKED_MAX + 1) * sizeof *node->candidates);
+        atomic_store(&node->scored, node->candidates != NULL);
+        for (struct replica *at = node->oldest; at && node->scored; at = at->newer)
+            duet__replica_changed(node, at);
+    }
+    return node->scored ? first_candidate(view, policy, node)
+                        : search_victim(view, policy, node, room);
 }
 
 /*
@@ -442,6 +602,7 @@ void duet__cache_stale(struct duet_runtime *core, struct replica *replica)
         lru_remove(node, replica);
         lru_add_oldest(node, replica);
     }
+    replica_changed(node, replica);
     spin_unlock(&node->lock);
 }
 
@@ -455,6 +616,7 @@ bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsi
     if (!replica || !replica->block)
         return false;
     lru_add_newest(node, replica);
+    replica_changed(node, replica);
     bit_set(handle->valid, index);
     return true;
 }
@@ -466,6 +628,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica)
     spin_lock(&node->lock);
     if (replica->block)
         replica_drop(node, replica);
+    unlist(node, replica);
     spin_unlock(&node->lock);
     spin_lock(&node->pool_lock);
     replica->queue_next = node->spare;

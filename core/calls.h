@@ -281,6 +281,14 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
 int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task);
 void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index,
                           bool evicts);
+void duet__replica_changed(struct node *node, struct replica *replica);
+/* A replica may go now, or its score may have risen. Any lock but the node's may be held. */
+static inline void replica_changed(struct node *node, struct replica *replica)
+{
+    if (atomic_load_explicit(&node->scored, memory_order_relaxed))
+        duet__replica_changed(node, replica);
+}
+void duet__data_dies(struct duet_handle *handle);
 void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
 void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
 bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsigned index);

@@ -185,6 +185,8 @@ static HOT bool enter_access(struct duet_view *view, struct duet_handle *handle,
     if (!handle->head && (handle->active == 0 || readers)) {
         handle->active++;
         handle->active_mode = access->mode;
+        if (!(access->mode & (DUET_R | ACCESS_REDUCES)))
+            duet__data_dies(handle);
         return true;
     }
     if (handle->active_mode > DUET_RW)
@@ -390,6 +392,8 @@ static HOT void access_grant(struct duet_handle *handle, struct access *access, 
 {
     handle->active++;
     handle->active_mode = access->mode;
+    if (!(access->mode & (DUET_R | ACCESS_REDUCES)))
+        duet__data_dies(handle);
     struct duet_task *task = access_task(access);
     ready_since(task, ready->now);
     if (count_down(&task->pending, 1))

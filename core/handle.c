@@ -65,8 +65,8 @@ static struct duet_handle *handle_alloc(const struct duet_runtime *core)
     struct duet_handle *handle = calloc(1, bytes);
     if (!handle)
         return NULL;
-    handle->replicas = (struct replica **)(void *)(handle + 1);
-    handle->valid = (_Atomic(uint64_t) *)(void *)(handle->replicas + core->machine.node_count);
+    handle->replicas = (void *)(handle + 1);
+    handle->valid = (void *)((char *)(handle + 1) + nodes * sizeof *handle->replicas);
     handle->coming = handle->valid + core->node_words;
     handle->replicas[DUET_HOST] = &handle->host;
     handle->host.handle = handle;

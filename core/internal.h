@@ -270,6 +270,9 @@ struct replica {
     struct duet_handle *handle;
     struct slab_block *block;      /* set under the node lock, cleared under node and handle lock */
     struct replica *older, *newer; /* node lock: LRU list of replicas with a block */
+    int64_t order;                 /* node lock: less than that of those used more recently */
+    uint32_t place;                /* node lock: place in the heap of cache.c, from 1; 0: none */
+    struct replica *changed_next, **changed_at; /* changed_lock: list of what has changed */
     /* members from here on: handle lock */
     uint32_t pins; /* uses that forbid eviction: tasks, and copies that read it */
     uint16_t node;
@@ -351,9 +354,10 @@ struct duet_handle {
     struct duet_handle *twin;        /* copy in a trial; for the thread that lets tasks in */
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
-    _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
-    void *note;                /* duet__handle_note's; for the application's thread */
-    struct replica **replicas; /* replicas by node; NULL until first used; handle lock */
+    _Atomic(void *) mark;                /* the engine's: duet__handle_mark */
+    void *note;                          /* duet__handle_note's; for the application's thread */
+    _Atomic(struct replica *) *replicas; /* by node; NULL until first used; written under the handle
+                                            lock */
     /* Bit sets of nodes where it is valid, and into which it is being copied. Written under the
        handle lock, read by policies without it. */
     _Atomic(uint64_t) *valid, *coming;
@@ -361,16 +365,22 @@ struct duet_handle {
 
 struct node {
     struct spin lock;
-    struct slab slab;                /* node lock */
-    struct replica *oldest, *newest; /* node lock, as the next one */
-    unsigned placed;                 /* replicas with a block, which are those of the list */
-    _Atomic(uint32_t) pinned;        /* replicas with pins */
-    uint64_t leaving_bytes;          /* node lock: write-backs in flight */
-    _Atomic(bool) blocked;           /* a worker of this node waits for room */
-    _Atomic(bool) lost;              /* device gone: nothing becomes valid here any more */
-    unsigned worker;                 /* the worker that starts copies into it */
-    _Atomic(uint64_t) freed;         /* the record at whose end there was more room; if blocked */
-    struct spin near_lock;           /* guards chains of accesses that lack data here: list.c */
+    struct slab slab;                   /* node lock */
+    struct replica *oldest, *newest;    /* node lock, as the next one */
+    unsigned placed;                    /* replicas with a block, which are those of the list */
+    int64_t newest_order, oldest_order; /* node lock: bounds of the orders in the list */
+    struct candidate *candidates;       /* node lock: heap of cache.c, from 1; NULL: none */
+    unsigned candidate_count;           /* node lock */
+    _Atomic(bool) scored;               /* there is that heap, and what changes goes on a list */
+    struct spin changed_lock;
+    struct replica *changed;  /* changed_lock: replicas that may leave earlier than is known */
+    _Atomic(uint32_t) pinned; /* replicas with pins */
+    uint64_t leaving_bytes;   /* node lock: write-backs in flight */
+    _Atomic(bool) blocked;    /* a worker of this node waits for room */
+    _Atomic(bool) lost;       /* device gone: nothing becomes valid here any more */
+    unsigned worker;          /* the worker that starts copies into it */
+    _Atomic(uint64_t) freed;  /* the record at whose end there was more room; if blocked */
+    struct spin near_lock;    /* guards chains of accesses that lack data here: list.c */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
     struct replica *spare;   /* pool_lock */

@@ -51,14 +51,19 @@ static const struct duet_policy policy = {
     .victim = victim,
 };
 
-static void start(struct testing *t, unsigned blocks)
+static void start_policy(struct testing *t, unsigned blocks, const struct duet_policy *with)
 {
     prefetch_to = 0;
     testing_init_policy(t,
                         &(struct testing_machine){.cpus = 1,
                                                   .gpus = 2,
                                                   .capacity_bytes = blocks * BLOCK},
-                        &policy, 1);
+                        with, 1);
+}
+
+static void start(struct testing *t, unsigned blocks)
+{
+    start_policy(t, blocks, &policy);
 }
 
 static bool valid(const struct duet_handle *handle, unsigned node)
@@ -267,5 +272,64 @@ static void test_prefetch_room(void)
     testing_drain(&t);
 }
 
+/*
+ * Whether searches keep the scores of luf or ask for all of them, the same data leaves: two
+ * runtimes have the same random accesses, counts, acquisitions and new data.
+ */
+static void test_scores_hold(void)
+{
+    enum { DATA = 24, BLOCKS = 7, STEPS = 20000 };
+    struct duet_policy luf[2] = {policy, policy};
+    struct duet_handle *data[2][DATA];
+    struct testing t[2];
+    uint64_t random = 5;
+    unsigned differ = 0;
+    for (unsigned r = 0; r < 2; r++) {
+        luf[r].victim = duet_luf_victim;
+        luf[r].scores_hold = r;
+        start_policy(&t[r], BLOCKS, &luf[r]);
+        for (unsigned i = 0; i < DATA; i++)
+            data[r][i] = testing_handle(&t[r], BLOCK);
+    }
+    for (unsigned step = 0; step < STEPS; step++) {
+        static const int modes[] = {DUET_R, DUET_R, DUET_W, DUET_RW};
+        const unsigned action = duet_random_below(&random, 10), end = duet_random_below(&random, 4);
+        const unsigned i = duet_random_below(&random, DATA), j = duet_random_below(&random, DATA);
+        const int mode = modes[duet_random_below(&random, 4)], change = i < j ? 1 : -1;
+        for (unsigned r = 0; r < 2; r++) {
+            struct duet_view view = testing_view(&t[r], DUET_SUBMITTER);
+            struct duet_task *task;
+            if (action == 0) { /* counts without a task's beginning or end */
+                task = testing_create(&t[r], t[r].any, data[r][i], DUET_R, NULL, 0, 0);
+                duet_luf_count(&view, task, GPU, change);
+                duet__link(t[r].core, task, DUET_SUBMITTER, t[r].now, &t[r].ops);
+            } else if (action == 1) {
+                g_assert_cmpint(duet_prefetch(t[r].core, data[r][i], NODE), ==, DUET_OK);
+            } else if (action == 2 && j == 0) {
+                testing_drain(&t[r]);
+                g_assert_cmpint(duet_unregister(t[r].core, data[r][i]), ==, DUET_OK);
+                data[r][i] = testing_handle(&t[r], BLOCK);
+            } else {
+                (void)testing_submit(&t[r], action < 5 ? t[r].cpu : t[r].gpu, data[r][i], mode,
+                                     i == j ? NULL : data[r][j], i == j ? 0 : DUET_R, 0);
+            }
+            (void)(end == 0 && testing_work(&t[r], CPU, NULL));
+            (void)(end == 1 && testing_work(&t[r], GPU, NULL));
+            if (end == 2)
+                testing_drain(&t[r]);
+        }
+        for (unsigned node = NODE; node <= NODE2; node++)
+            for (unsigned d = 0; d < DATA; d++)
+                differ += valid(data[0][d], node) != valid(data[1][d], node);
+        g_assert_cmpuint(differ, ==, 0);
+    }
+    g_assert_cmpuint(t[1].core->nodes[NODE].evictions, >, STEPS / 20);
+    g_assert_cmpuint(t[1].core->nodes[NODE].write_backs, >, STEPS / 20);
+    for (unsigned r = 0; r < 2; r++) {
+        testing_drain(&t[r]);
+        testing_fini(&t[r]);
+    }
+}
+
 TEST_MAIN(test_bytes, test_places, test_victim, test_sole, test_prefetch, test_prefetch_in_vain,
-          test_prefetch_room)
+          test_prefetch_room, test_scores_hold)

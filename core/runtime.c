@@ -289,6 +289,7 @@ static void free_nodes(struct duet_runtime *core)
         for (unsigned i = 0; i < node->array_count; i++)
             free(node->arrays[i]);
         free(node->arrays);
+        free(node->candidates);
     }
     free(core->nodes);
     free(core->queued_ns);

@@ -72,6 +72,7 @@ void duet__replica_unpin(struct duet_view *view, struct replica *replica)
         return;
     struct node *node = &view->core->nodes[replica->node];
     atomic_fetch_sub(&node->pinned, 1);
+    replica_changed(node, replica);
     if (!atomic_load(&node->blocked))
         return;
     atomic_store(&node->freed, duet__last_record(view));

@@ -240,6 +240,9 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
         /* tasks that began before there was so much data were not counted */
         if (change > 0 || atomic_load_explicit(uses, memory_order_relaxed) > 0)
             atomic_fetch_add_explicit(uses, change, memory_order_relaxed);
+        struct replica *replica = task->accesses[i].handle->replicas[node];
+        if (change < 0 && replica)
+            replica_changed(&core->nodes[node], replica);
     }
 }
 

@@ -105,6 +105,7 @@ const struct duet_policy duet__policy_cp = {
     .order = DUET_HEAP,
     .parameters = parameters,
     .state_size_a_place = DUET_LUF_BYTES,
+    .scores_hold = true,
     .push = cp_push,
     .pop = duet_pop_own,
     .victim = duet_luf_victim,

@@ -275,6 +275,7 @@ const struct duet_policy duet__policy_darts = {
     .state_size = sizeof(struct state),
     .state_size_a_data = sizeof(struct datum),
     .state_size_a_place = DUET_LUF_BYTES,
+    .scores_hold = true,
     .parameters = parameters,
     .init = darts_init,
     .push = darts_push,

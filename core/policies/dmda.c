@@ -135,7 +135,8 @@ static void dmda_epilogue(void *self, struct duet_view *view, struct duet_task *
 #define DMDA_SLOTS                                                                                 \
     .source = "Augonnet et al., ICPADS 2010; StarPU 1.3",                                          \
     .state_size_a_worker = sizeof(struct busy), .state_size_a_place = DUET_LUF_BYTES,              \
-    .parameters = parameters, .push = dmda_push, .victim = dmda_victim, .epilogue = dmda_epilogue
+    .scores_hold = true, .parameters = parameters, .push = dmda_push, .victim = dmda_victim,       \
+    .epilogue = dmda_epilogue
 
 const struct duet_policy duet__policy_dmda = {
     .name = "dmda",

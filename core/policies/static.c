@@ -239,6 +239,7 @@ const struct duet_policy duet__policy_static = {
     .state_size = sizeof(struct state),
     .state_size_a_data = sizeof(struct datum),
     .state_size_a_place = DUET_LUF_BYTES,
+    .scores_hold = true,
     .push = static_push,
     .pop = duet_pop_own,
     .victim = duet_luf_victim,

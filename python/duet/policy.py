@@ -201,8 +201,9 @@ CONVERTED = {  # arguments of slots as those of the methods, behind the view
 }
 Slots = library.structure(
     "duet_policy", name=TEXT, description=TEXT, source=TEXT, order=INT, keeps_nested=BOOL,
-    may_decline=BOOL, state_size=SIZE, state_size_a_worker=SIZE, state_size_a_data=SIZE,
-    state_size_a_place=SIZE, model=TEXT, parameters=POINTER, candidates=POINTER,
+    may_decline=BOOL, scores_hold=BOOL, state_size=SIZE, state_size_a_worker=SIZE,
+    state_size_a_data=SIZE, state_size_a_place=SIZE, model=TEXT, parameters=POINTER,
+    candidates=POINTER,
     init=KINDS["init"], fini=POINTER, push=KINDS["push"], plan=KINDS["plan"], pop=KINDS["pop"],
     steal=KINDS["steal"], victims=POINTER, victim=POINTER, prologue=KINDS["prologue"],
     revoke=POINTER, epilogue=KINDS["epilogue"])

@@ -97,6 +97,12 @@ struct duet_policy {
      * times change.
      */
     bool may_decline;
+    /*
+     * The score that `victim` gives to data on a node rises only when duet_luf_count counts down,
+     * or the data is no longer `sole`: a search need not ask for all scores again. True where
+     * `victim` is duet_luf_victim.
+     */
+    bool scores_hold;
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* bytes of state for each worker: duet_view_worker_state */
     size_t state_size_a_data;   /* bytes of state for each piece of data: duet_task_data_state */
