@@ -97,6 +97,7 @@ static const struct duet_route *shortest_route(const struct duet_runtime *core,
 {
     const struct duet_route *into = duet_machine_route(&core->machine, 0, node), *best = NULL;
     const size_t others = core->machine.node_count;
+    const double bytes = (double)handle->bytes;
     double best_s = INFINITY;
     for (unsigned word = 0; word < core->node_words; word++) {
         uint64_t bits = atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
@@ -105,7 +106,7 @@ static const struct duet_route *shortest_route(const struct duet_runtime *core,
             const struct duet_route *route = &into[source * others];
             if (source == node || !route->direct)
                 continue;
-            const double seconds = alone_s(route, handle->bytes);
+            const double seconds = route->latency_s + bytes / route->bandwidth_Bps;
             if (!best || seconds < best_s) {
                 best = route;
                 best_s = seconds;
