@@ -94,6 +94,9 @@ void duet__masks_fini(struct duet_runtime *core);
 
 /* task.c */
 struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count);
+struct duet_task *duet__tasks_alloc(struct duet_runtime *core, struct duet_task *const *models,
+                                    size_t count);
+void duet__task_pool(struct duet_task *task, unsigned access_count);
 void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task);
 void duet__pools_fini(struct duet_runtime *core);
 
@@ -340,10 +343,19 @@ int duet__caller(const struct duet_runtime *core);
 unsigned duet__sort_accesses(struct access *accesses, unsigned count);
 int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                    struct duet_task **out, struct duet_message *message);
+int duet__task_model(struct duet_runtime *core, struct duet_task *model,
+                     const struct duet_task_desc *desc);
+uint64_t duet__window_room(struct duet_runtime *core);
 int duet__not_made(const struct duet_task_desc *desc, int error);
 int duet__run_error(struct duet_runtime *runtime);
 int duet__wait_all(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
+
+/* replay.c: notes a submission, or a call that no graph can repeat, if the thread records. */
+void duet__record(struct duet_runtime *core, const struct duet_task_desc *desc);
+void duet__record_bars(struct duet_runtime *core, const char *function);
+/* Drops what the thread records of a runtime that is closed. */
+void duet__record_drop(const struct duet_runtime *core);
 
 /* stuck.c */
 void duet__tell_stuck(struct duet_runtime *core);

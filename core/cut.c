@@ -382,6 +382,7 @@ int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part)
         error = duet__check_parts(runtime, parts);
     if (error)
         return error;
+    duet__record_bars(runtime, "duet_uncut");
     /* as a writer, to wait also for tasks that only read parts */
     struct duet_handle *whole = parts->whole;
     bool had = whole->acquired != NULL;

@@ -127,6 +127,11 @@ struct duet__engine_ops {
      */
     void (*submitted)(void *engine, struct duet_task *task);
     /*
+     * As `submitted` for created tasks of the application, linked by their first member; the engine
+     * calls duet__link_all with them. NULL: `submitted` is called with each.
+     */
+    void (*submitted_all)(void *engine, struct duet_task *first);
+    /*
      * Blocks the application's thread until reached(arg). Returns 0, or DUET_ESTUCK if it never
      * will be.
      */
@@ -249,6 +254,10 @@ DUET_MUST_CHECK int duet__prime(struct duet_runtime *core, const char *kernel, u
  */
 void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
                 struct duet__ops *ops);
+
+/* As duet__link for tasks of the application in order, linked by their first member. */
+void duet__link_all(struct duet_runtime *core, struct duet_task *first, double now,
+                    struct duet__ops *ops);
 
 /*
  * Keeps a created task that the kernel of `parent`, a RUN on a device, has submitted: it enters the

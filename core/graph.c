@@ -354,8 +354,8 @@ RARE void duet__link_turn(struct duet_view *view, struct duet_task *turn)
         duet__acquire_ready(view, turn);
 }
 
-/* Enters a task, inside of another call: see duet__link. */
-HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
+/* Enters a task. Returns true if it is ready: the caller gives it to the policy. */
+static HOT bool enter_task(struct duet_view *view, struct duet_task *task)
 {
     task->submit_s = view->now;
     atomic_store_explicit(&task->ready_s, view->now, memory_order_relaxed);
@@ -368,7 +368,13 @@ HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
     if (task->klass) /* acquisitions do not count: the application may have much to prepare */
         count_submission(view->core, path, view->now);
     /* from here on another thread may run the task, unless this call makes it ready */
-    if (count_down(&task->pending, granted + 1))
+    return count_down(&task->pending, granted + 1);
+}
+
+/* Enters a task, inside of another call: see duet__link. */
+HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
+{
+    if (enter_task(view, task))
         push_one(view, task);
 }
 
@@ -382,6 +388,22 @@ HOT void duet__link(struct duet_runtime *core, struct duet_task *task, int by, d
         duet__acquire_end(&view, task);
     else
         duet__link_in(&view, task);
+    duet__view_flush(&view);
+}
+
+void duet__link_all(struct duet_runtime *core, struct duet_task *first, double now,
+                    struct duet__ops *ops)
+{
+    struct duet_view view;
+    struct ready ready = {.now = now};
+    view_begin(&view, core, now, DUET_SUBMITTER, ops);
+    while (first) {
+        struct duet_task *task = first;
+        first = task->next; /* read now: a task that is not ready may run and be freed */
+        if (enter_task(&view, task))
+            ready_add(&ready, task);
+    }
+    push_ready(&view, &ready);
     duet__view_flush(&view);
 }
 

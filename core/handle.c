@@ -323,6 +323,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
         error = duet__may_wait(runtime, "duet_acquire");
     if (error)
         return error;
+    duet__record_bars(runtime, "duet_acquire");
     return runtime->gate ? runtime->gate->acquire(runtime->gate_arg, handle, mode)
                          : duet__acquire_here(runtime, handle, mode);
 }
@@ -447,6 +448,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
         error = duet__may_wait(runtime, "duet_unregister");
     if (error)
         return error;
+    duet__record_bars(runtime, "duet_unregister");
     return runtime->gate ? runtime->gate->unregister(runtime->gate_arg, handle, true)
                          : duet__unregister_here(runtime, handle);
 }

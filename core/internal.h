@@ -532,6 +532,7 @@ struct duet_runtime {
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;
     const struct duet__gate *gate; /* gate between application and core; NULL: none */
+    _Atomic(unsigned) recordings;  /* threads that record graphs: replay.c */
     void *gate_arg;
     double model_error, perturbation;
     uint64_t seed;

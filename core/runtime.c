@@ -299,6 +299,7 @@ void duet__core_free(struct duet_runtime *core)
 {
     if (!core)
         return;
+    duet__record_drop(core);
     if (core->ops && core->ops->destroy)
         core->ops->destroy(core->engine);
     if (core->policy && policy_of(core)->fini)

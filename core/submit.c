@@ -350,18 +350,24 @@ static HOT int task_fill(struct duet_runtime *core, struct duet_task *task,
 }
 
 /*
- * Returns true if the window is full. Reads counters of other threads only when the last sum does
- * not suffice.
+ * Returns how many tasks the window has room for, or fewer. Reads counters of other threads only
+ * when the last sum does not suffice.
  */
-static bool window_full(struct duet_runtime *core)
+inline uint64_t duet__window_room(struct duet_runtime *core)
 {
     uint64_t submitted = atomic_load_explicit(&core->submitted, memory_order_relaxed);
     uint64_t seen = atomic_load_explicit(&core->finished_seen, memory_order_relaxed);
     if (submitted - seen < core->window)
-        return false;
+        return core->window - (submitted - seen);
     seen = duet__finished_tasks(core);
     atomic_store_explicit(&core->finished_seen, seen, memory_order_relaxed);
-    return atomic_load(&core->submitted) - seen >= core->window;
+    submitted = atomic_load(&core->submitted) - seen;
+    return submitted < core->window ? core->window - submitted : 0;
+}
+
+static bool window_full(struct duet_runtime *core)
+{
+    return duet__window_room(core) == 0;
 }
 
 /*
@@ -432,6 +438,18 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     return DUET_OK;
 }
 
+/*
+ * Fills a record of its own memory, which is zeroed, as that of a task with arguments and accesses
+ * that its record has room for, but for the number. Errors as duet_submit.
+ */
+RARE int duet__task_model(struct duet_runtime *core, struct duet_task *model,
+                          const struct duet_task_desc *desc)
+{
+    struct duet_message message;
+    duet__task_pool(model, (unsigned)desc->access_count);
+    return task_fill(core, model, desc, &message);
+}
+
 /* Returns whose kernel runs on the calling thread, as ops.inside. */
 static inline int inside_of(const struct duet_runtime *core)
 {
@@ -492,10 +510,19 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
     return DUET_EINVAL;
 }
 
+/* Submits where the application's call may go to a gate, or be recorded. */
+RARE static int submit_aside(struct duet_runtime *runtime, const struct duet_task_desc *desc)
+{
+    int error = runtime->gate ? duet__gate_submit(runtime, desc) : duet__submit_here(runtime, desc);
+    if (!error)
+        duet__record(runtime, desc);
+    return error;
+}
+
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
-    if (runtime->gate)
-        return duet__gate_submit(runtime, desc);
+    if (runtime->gate || atomic_load_explicit(&runtime->recordings, memory_order_relaxed))
+        return submit_aside(runtime, desc);
     return duet__submit_here(runtime, desc);
 }
 

@@ -28,6 +28,12 @@ static unsigned pool_of(unsigned access_count, unsigned *room)
     return pool;
 }
 
+/* Returns the number of accesses that records of a pool have room for. */
+static unsigned pool_room(unsigned pool)
+{
+    return pool <= POOL_EXACT ? pool : (unsigned)POOL_EXACT << (pool - POOL_EXACT);
+}
+
 /* Returns the size of a chunk for records of `bytes`. */
 static size_t chunk_bytes(size_t bytes)
 {
@@ -72,12 +78,12 @@ static struct duet_task *pool_take(struct pool *pool, size_t bytes)
     return task;
 }
 
-/* Fetches some more records for a worker, linked by `next`; fewer, or none, if memory is short. */
-static void pool_fetch(struct freed *freed, struct pool *pool, size_t bytes)
+/* Fetches up to `most` records, linked by `next`; fewer, or none, if memory is short. */
+static void pool_fetch(struct freed *freed, struct pool *pool, size_t bytes, size_t most)
 {
     struct duet_task *task;
     spin_lock(&pool->lock);
-    while (freed->count < BUNDLE / 2 && (task = pool_take(pool, bytes))) {
+    while (freed->count < most && (task = pool_take(pool, bytes))) {
         task->next = freed->first;
         freed->first = task;
         if (freed->count++ == 0)
@@ -99,7 +105,7 @@ HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsign
     if (by >= 0 && index <= POOL_EXACT) {
         struct freed *freed = &core->workers[by].freed[index];
         if (!freed->count)
-            pool_fetch(freed, pool, record_bytes(room));
+            pool_fetch(freed, pool, record_bytes(room), BUNDLE / 2);
         task = freed->first;
         if (task) {
             freed->first = task->next;
@@ -123,6 +129,53 @@ static void pool_return(struct pool *pool, struct duet_task *first, struct duet_
         last->next = top;
     while (!atomic_compare_exchange_weak_explicit(&pool->returned, &top, first,
                                                   memory_order_release, memory_order_relaxed));
+}
+
+/*
+ * Returns records like `models`, linked by `next` and to be filled by the caller, who belongs to no
+ * worker: each pool is locked once. NULL: out of memory.
+ */
+struct duet_task *duet__tasks_alloc(struct duet_runtime *core, struct duet_task *const *models,
+                                    size_t count)
+{
+    struct freed freed[POOLS] = {{NULL}};
+    struct duet_task *first = NULL, **end = &first;
+    size_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned pool = models[i]->pool;
+        if (!freed[pool].count) {
+            size_t need = 0;
+            for (size_t j = i; j < count; j++)
+                need += models[j]->pool == pool;
+            pool_fetch(&freed[pool], &core->pools[pool], record_bytes(pool_room(pool)), need);
+        }
+        if (!freed[pool].count)
+            break;
+        *end = freed[pool].first;
+        end = &(*end)->next;
+        freed[pool].first = *end;
+        freed[pool].count--;
+        taken++;
+    }
+    *end = NULL;
+    if (taken == count)
+        return first;
+    for (size_t i = 0; i < taken; i++) {
+        struct duet_task *task = first;
+        first = task->next;
+        pool_return(&core->pools[models[i]->pool], task, task);
+    }
+    for (unsigned p = 0; p < POOLS; p++)
+        if (freed[p].count)
+            pool_return(&core->pools[p], freed[p].first, freed[p].last);
+    return NULL;
+}
+
+/* Tells a record that is no pool's in which pool records of its size are. */
+void duet__task_pool(struct duet_task *task, unsigned access_count)
+{
+    unsigned room;
+    task->pool = (uint8_t)pool_of(access_count, &room);
 }
 
 /* Frees a record, in a call of worker `by`, or of none: workers return small records in bundles. */
@@ -158,7 +211,7 @@ void duet__pools_fini(struct duet_runtime *core)
 {
     for (unsigned i = 0; i < POOLS; i++) {
         struct pool *pool = &core->pools[i];
-        size_t bytes = record_bytes(i <= POOL_EXACT ? i : (unsigned)POOL_EXACT << (i - POOL_EXACT));
+        size_t bytes = record_bytes(pool_room(i));
         for (size_t c = 0; c < pool->chunk_count; c++) {
             char *chunk = pool->chunks[c];
             bool last = c + 1 == pool->chunk_count;

@@ -230,6 +230,7 @@ int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *han
     int error = handle ? duet__own_data(runtime, handle, "duet_unregister_submit") : DUET_OK;
     if (!handle || error)
         return error;
+    duet__record_bars(runtime, "duet_unregister_submit");
     return gate ? gate->unregister(runtime->gate_arg, handle, false)
                 : duet__unregister_submit_here(runtime, handle);
 }

@@ -44,6 +44,7 @@ struct run {
     uint64_t tasks;     /* that the oracle has carried out */
     _Atomic(uint64_t) turn, kernels, copies, real_bare;
     uint64_t expected_bare;
+    unsigned behind;         /* tasks submitted together with the last one, and after it */
     _Atomic(int) refused;    /* the first error of a submission */
     _Atomic(bool) must_fail; /* it was made to, and did */
     _Atomic(bool) over;      /* observers are to end */

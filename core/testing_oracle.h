@@ -113,7 +113,7 @@ static inline void check_after(const struct run *run)
         bool known = !is_simulated(&run->setting) || step->kind != EXPANDS;
         if (known && !run->setting.loses)
             g_assert_cmpuint(step->seen, ==, look_back(step));
-        g_assert_cmpuint(atomic_load(&step->ended), ==, step->kind < KINDS);
+        g_assert_cmpuint(atomic_load(&step->ended), ==, step->tells);
     }
 }
 

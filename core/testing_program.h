@@ -85,6 +85,14 @@ struct step {
     uint64_t seen;              /* hash of all tasks before it, at its beginning */
     _Atomic(unsigned) ended;    /* times that its end was told */
     bool anew;                  /* RENEW: all of it is written, for lack of contents */
+    unsigned tells;             /* times that its end is told, if all goes well */
+    bool recorded;              /* a graph has its task: see testing_graph.h */
+    /* of the recording of a graph: times that its first step is submitted, its steps, and matrices
+       that are exchanged in every other round */
+    unsigned rounds, length, exchanged[2];
+    unsigned stride;         /* steps to that of the next round, whose task is the same; 0: it is
+                                another one */
+    _Atomic(unsigned) begun; /* rounds that have begun, if the task is the same */
 };
 
 /* Argument of a task. */
@@ -148,6 +156,7 @@ struct setting {
     bool pin;                        /* the application page-locks the matrices */
     bool loses;                      /* devices are lost */
     bool breaks;                     /* by kernels, which fail then */
+    bool graphs;                     /* some steps are submitted as a graph */
     char lose[16 * GPUS_MAX];        /* config.lose points to it */
 };
 
@@ -283,6 +292,7 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     setting->varied = one_of(rng, 2);
     setting->cut = one_of(rng, 2);
     setting->observed = one_of(rng, 2);
+    setting->graphs = setting->config.seed % 5 < 2;
     setting->abrupt = one_of(rng, 6);
     setting->pin = one_of(rng, 2);
     draw_failures(setting, rng);
@@ -336,6 +346,8 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
 static inline void make_after(struct step *step, unsigned earlier)
 {
     uint64_t drawn = mix(step->salt + 77);
+    if (step->recorded)
+        return;
     step->refers = step->kind < KINDS && !step->chain && drawn & 1 && !step->alone;
     step->waits = step->refers && (drawn >> 1) % 16 == 0;
     for (unsigned i = 0; i < AFTER_MAX && step->kind < KINDS && (drawn >> 5) % 3 == 0; i++) {
@@ -391,6 +403,7 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
     if (step->kind < EXPANDS && step->count < ACCESSES && step->salt >> 40 & 1)
         step->chain = 1 + (unsigned)(step->salt >> 41 & 3);
     step->alone = setting->world->attach;
+    step->tells = step->kind < KINDS;
     step->run_expands =
         setting->expand && !is_simulated(setting); /* which has no memory for blocks */
     step->results = g_new0(uint64_t, step->kind == EXPANDS || step->chain ? RESULTS : 1);

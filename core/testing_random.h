@@ -19,7 +19,7 @@
 
 #include <duet/trace.h>
 
-#include "core/testing_chain.h"
+#include "core/testing_graph.h"
 #include "core/testing_released.h"
 
 enum {
@@ -52,14 +52,10 @@ static inline void cut_anew(struct run *run, unsigned h)
 
 static inline void submit_step(struct run *run, struct step *step)
 {
-    const struct argument argument = step_argument(step);
     struct carried carried;
     struct duet_access accesses[ACCESSES_MAX + 1];
     struct duet_handle *temporary = step->chain ? make_temporary(run, step) : NULL;
     accesses[step->count] = (struct duet_access){temporary, DUET_W};
-    for (unsigned a = 0; a < step->count; a++)
-        accesses[a] =
-            (struct duet_access){run->handles[step->handles[a]], (enum duet_mode)step->modes[a]};
     struct duet_ref *after[AFTER_MAX] = {NULL};
     for (unsigned i = 0; i < AFTER_MAX; i++)
         if (step->after[i])
@@ -71,16 +67,10 @@ static inline void submit_step(struct run *run, struct step *step)
                                     .done_arg = step,
                                     .name = step->salt >> 60 & 1 ? "named" : NULL,
                                     .iteration = step->salt >> 61 & 1};
-    const struct duet_task_desc desc = {
-        .codelet = codelet_of(run, step->kind, step->salt),
-        .accesses = accesses,
-        .access_count = step->count + (temporary != NULL),
-        .args = &carried,
-        .args_bytes = carry(&carried, &argument),
-        .priority = step->priority,
-        .where = step->on_device ? duet_where(run->duet, run->setting.world->arch) : 0,
-        .extra = &extra,
-    };
+    struct duet_task_desc desc = describe_step(run, step, &carried, accesses);
+    desc.access_count += temporary != NULL;
+    if (step->tells)
+        desc.extra = &extra;
     give_hints(run, step);
     if (run->setting.world->before)
         run->setting.world->before(run, step, &extra);
@@ -143,16 +133,36 @@ struct submitter {
     pthread_t id;
 };
 
+/* Submits the steps of a graph, and its later rounds. */
+static inline void do_graph(struct run *run, struct step *first)
+{
+    struct duet_graph *graph = NULL;
+    g_assert_cmpint(duet_graph_begin(run->duet), ==, DUET_OK);
+    for (unsigned i = 0; i < first->length; i++)
+        do_step(run, &first[i]);
+    g_assert_cmpint(duet_graph_end(run->duet, &graph), ==, DUET_OK);
+    for (unsigned k = 1; k < first->rounds && !atomic_load(&run->refused); k++)
+        submit_round(run, graph, first, k);
+    duet_graph_free(graph); /* while its tasks run */
+}
+
 static inline void *submit(void *argument)
 {
     const struct submitter *self = argument;
     struct run *run = self->run;
     for (unsigned i = 0; i < run->setting.steps; i++) {
-        if (self->steps == run->steps && i + 1 == run->setting.cancel_step) {
+        struct step *step = &self->steps[i];
+        unsigned end = i + MAX(1, step->rounds * step->length);
+        if (self->steps == run->steps && i < run->setting.cancel_step &&
+            run->setting.cancel_step <= end) {
             atomic_store(&run->must_fail, true);
             duet_cancel(run->duet);
         }
-        do_step(run, &self->steps[i]);
+        if (step->rounds)
+            do_graph(run, step);
+        else
+            do_step(run, step);
+        i = end - 1;
     }
     return NULL;
 }
@@ -295,8 +305,15 @@ static inline struct run *run_new(const struct setting *setting)
         for (unsigned i = 0; i < setting->steps; i++) {
             struct step *step = &run->steps[s * setting->steps + i];
             make_step(run, &run->setting, s, &rng, step);
-            make_after(step, i);
         }
+    uint64_t drawn = mix(rng);
+    for (unsigned s = 0; s < setting->submitters; s++) {
+        struct step *steps = &run->steps[s * setting->steps];
+        if (setting->graphs && !setting->world->attach)
+            make_graph(run, steps, s, &drawn);
+        for (unsigned i = 0; i < setting->steps; i++)
+            make_after(&steps[i], i);
+    }
     return run;
 }
 

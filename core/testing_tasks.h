@@ -297,12 +297,18 @@ static inline int add(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* The task of a step begins, not one of its children. */
-static inline void begin(const struct argument *argument)
+/*
+ * The task of a step begins, not one of its children. Where the task is the same in all rounds of a
+ * graph, that of the next round does.
+ */
+static inline void begin(struct argument *argument)
 {
-    struct step *step = argument->step;
     if (argument->number)
         return;
+    if (argument->step->stride)
+        argument->step +=
+            (size_t)argument->step->stride * atomic_fetch_add(&argument->step->begun, 1);
+    struct step *step = argument->step;
     g_assert_true(step->turn == 0 || step->run->setting.loses);
     step->turn = atomic_fetch_add(&step->run->turn, 1) + 1;
     step->seen = look_back(step);

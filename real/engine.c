@@ -339,6 +339,7 @@ const struct duet__engine_ops *duet__real_ops(void)
     static const struct duet__engine_ops ops = {
         .wake = duet__real_wake,
         .submitted = duet__real_submitted,
+        .submitted_all = duet__real_submitted_all,
         .wait = duet__real_wait,
         .inside = duet__inside,
         .await = duet__real_await,

@@ -319,6 +319,7 @@ unsigned duet__forks(void);
 const struct inside *duet__enter(const struct inside *inside);
 
 void duet__real_submitted(void *engine, struct duet_task *task);
+void duet__real_submitted_all(void *engine, struct duet_task *first);
 
 /* Threads of a CPU worker and of a device: the argument is the worker. */
 void *duet__cpu_thread(void *worker);

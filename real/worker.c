@@ -67,6 +67,15 @@ void duet__real_submitted(void *engine, struct duet_task *task)
                    duet__clock_now(&real->clock), &ops);
 }
 
+void duet__real_submitted_all(void *engine, struct duet_task *first)
+{
+    struct real *real = engine;
+    struct duet__ops ops = {0};
+    uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
+    atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
+    duet__link_all(real->core, first, duet__clock_now(&real->clock), &ops);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 

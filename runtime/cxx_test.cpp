@@ -343,7 +343,36 @@ void test_more()
     g_assert_cmpfloat(dy.read()[2], ==, 0);
 }
 
+/* What a graph has recorded is submitted again, on other data, and on that which was recorded. */
+void test_graphs()
+{
+    std::vector<double> a = {1, 2}, b = {3, 4};
+    duet::runtime rt = open();
+    vector da(rt, a.data(), 2), db(rt, b.data(), 2);
+    constexpr auto twice = duet::task<RW<vector>>("twice").cpu([](span<double> v) {
+        for (std::size_t i = 0; i < v.size; i++)
+            v[i] *= 2;
+    });
+    duet::graph graph = rt.record([&] {
+        rt.spawn(twice, da);
+        rt.spawn(twice, da);
+    });
+    graph.submit();
+    graph.replace(da, db);
+    graph.submit();
+    g_assert_cmpfloat(da.read()[0], ==, 16);
+    g_assert_cmpfloat(db.read()[1], ==, 16);
+    assert_in(thrown(DUET_EINVAL, [&] { graph.replace(db, da); }), "no task of the graph");
+    assert_in(thrown(DUET_EINVAL, [&] { (void)rt.record([&] { (void)da.read(); }); }),
+              "cannot call duet_acquire again");
+    assert_in(thrown(DUET_EIO, [&] { (void)rt.record([] { throw duet::error(DUET_EIO, ""); }); }),
+              "");
+    duet::graph moved = std::move(graph);
+    moved.submit();
+    g_assert_cmpfloat(db.read()[1], ==, 64);
+}
+
 } // namespace
 
-TEST_MAIN(test_views, test_reductions, test_exceptions, test_untold, test_moved, test_options,
-          test_more)
+TEST_MAIN(test_graphs, test_views, test_reductions, test_exceptions, test_untold, test_moved,
+          test_options, test_more)

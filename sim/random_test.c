@@ -69,7 +69,8 @@ static void note_task(struct run *run, const struct duet_task_desc *desc)
 {
     struct records *records = records_of(run);
     bool entered = submitted_last && submitted_last >= records->tasks->len;
-    uint64_t number = entered ? submitted_last : atomic_load(&run->duet->submitted);
+    uint64_t number =
+        entered && !run->behind ? submitted_last : atomic_load(&run->duet->submitted) - run->behind;
     submitted_last = 0;
     if (number >= records->tasks->len)
         g_array_set_size(records->tasks, (guint)number + 1);
@@ -509,6 +510,7 @@ static void draw(struct setting *setting)
     setting->shared = false;
     setting->submitters = 1;
     setting->fail_kernel = setting->fail_copy = 0;
+    setting->graphs = setting->graphs && !setting->config.window; /* note_task counts tasks */
 }
 
 static void test_programs(void)

@@ -27,6 +27,7 @@
 #include <duet/layout.h>
 #include <duet/error.h>
 #include <duet/failure.h>
+#include <duet/graph.h>
 #include <duet/handles.h>
 #include <duet/hint.h>
 #include <duet/nodes.h>

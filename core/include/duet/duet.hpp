@@ -90,6 +90,7 @@ template <typename T> struct view {
 /* Passing of tasks' parameters; no part of the interface                                       */
 
 class data;
+class graph;
 
 namespace detail
 {
@@ -545,6 +546,9 @@ class runtime
         return get() ? duet_wait(get()) : DUET_EINVAL;
     }
 
+    /* Records the tasks that `body` spawns on this thread, which run as usual: duet_graph_begin. */
+    template <typename F> [[nodiscard]] graph record(const F &body);
+
     /* Says how tasks with reduce<Data> add to the data, before the first: duet_set_reduction. */
     template <typename Data, typename Init, typename Combine>
     void set_reduction(Data &data, const reducer<Init, Combine> &by)
@@ -697,6 +701,50 @@ template <typename View> class acquired : public View
   private:
     const class data &of_;
 };
+
+/* Recorded tasks, to be submitted again: duet/graph.h. */
+class graph
+{
+  public:
+    duet_graph *get() const noexcept
+    {
+        return graph_.get();
+    }
+    /* Submits the tasks again: duet_graph_submit. */
+    void submit()
+    {
+        detail::state &state = detail::state::open(of_);
+        state.check(duet_graph_submit(state.runtime, get()));
+    }
+    /* Lets the tasks use `instead` from now on, where they used `recorded` in the recording. */
+    void replace(const data &recorded, const data &instead)
+    {
+        detail::state::open(of_).check(duet_graph_set_handle(get(), recorded.get(), instead.get()));
+    }
+
+  private:
+    friend class runtime;
+    graph(std::shared_ptr<detail::state> of, duet_graph *made) : of_(std::move(of)), graph_(made)
+    {
+    }
+    std::shared_ptr<detail::state> of_;
+    std::unique_ptr<duet_graph, detail::function_of<duet_graph_free>> graph_;
+};
+
+template <typename F> graph runtime::record(const F &body)
+{
+    duet_graph *made = nullptr;
+    check(duet_graph_begin(get()));
+    try {
+        body();
+    } catch (...) {
+        if (!duet_graph_end(get(), &made))
+            duet_graph_free(made);
+        throw;
+    }
+    check(duet_graph_end(get(), &made));
+    return graph(state_, made);
+}
 
 template <typename Part> class parts;
 

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs that are recorded once and submitted again and again, as by iterations: what duet_submit
+ * finds out about each task is kept. A graph submitted again is the same as its tasks submitted
+ * again: these are new tasks, in the order of their recording, with dependencies on all tasks
+ * before and after. The conventions are those of duet/duet.h.
+ *
+ * A graph is used by one thread at a time, and no longer than its runtime but for duet_graph_free.
+ * The data that it names stays registered, and cut as it was, as long as the graph is submitted.
+ */
+#ifndef DUET_GRAPH_H
+#define DUET_GRAPH_H
+
+#include <duet/handles.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct duet_graph; /* recorded tasks; the application owns it until duet_graph_free */
+
+/*
+ * Records, until duet_graph_end, the tasks that the calling thread submits, which run as usual.
+ * Tasks that tasks submit, hints and waits are not recorded. DUET_EINVAL: the thread records
+ * already, or runs a task.
+ */
+DUET_EXPORT DUET_MUST_CHECK int duet_graph_begin(struct duet_runtime *runtime);
+
+/*
+ * Ends the recording, also with an error; *out is then NULL. DUET_EINVAL: the thread records
+ * nothing; a recorded task comes after others by references (`after`); the thread has called
+ * duet_acquire, duet_unregister, duet_unregister_submit or duet_uncut meanwhile, which a graph
+ * cannot do again. DUET_ENOMEM.
+ */
+DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
+                                               struct duet_graph **out);
+
+/*
+ * Submits all tasks of a graph again, each as duet_submit. A task has no reference then; its `done`
+ * is called, with the same argument. Any thread; the calling thread may record another graph, in
+ * which the tasks then are. Tasks with a name or other properties of struct duet_task_extra, with
+ * more than DUET_ARGS_INLINE bytes of arguments, with scratch, on which data is commuted or
+ * reduced, and all tasks of runs with several nodes, with perturbations, or inside of tasks, cost
+ * as much as by duet_submit. Errors as duet_submit: tasks of the graph that come before the refused
+ * one were submitted.
+ */
+DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
+                                                  struct duet_graph *graph);
+
+/*
+ * Replaces, in later submissions, the value number `value` (from 0) of task number `task` (from 0,
+ * in the order of recording) that was given to duet_insert; or, with number 0, all arguments of a
+ * task that was given to duet_submit. `bytes` is their size, as before; they are copied.
+ * DUET_EINVAL: there is no such value.
+ */
+DUET_EXPORT DUET_MUST_CHECK int duet_graph_set_value(struct duet_graph *graph, size_t task,
+                                                     size_t value, const void *at, size_t bytes);
+
+/*
+ * Lets tasks use `instead`, in later submissions, where they used `recorded` in the recording,
+ * whatever was set before: two calls exchange two handles. Both have the same rows, columns and
+ * element size. DUET_EINVAL: they have not, either is no matrix, a part, or of another runtime, or
+ * no task of the graph used `recorded`.
+ */
+DUET_EXPORT DUET_MUST_CHECK int duet_graph_set_handle(struct duet_graph *graph,
+                                                      struct duet_handle *recorded,
+                                                      struct duet_handle *instead);
+
+/* Frees a graph, at any time, also while its tasks run, and after duet_close. NULL is fine. */
+DUET_EXPORT void duet_graph_free(struct duet_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
