@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the application go through a gate, those from inside do not. */
 #include <duet/failure.h>
+#include <duet/graph.h>
 #include <duet/hint.h>
 
 #include "core/testing_lost.h"
@@ -96,9 +97,14 @@ static void use(struct testing *t, bool inside)
     t->in_kernel = inside ? 1 : 0;
     g_assert_cmpint(duet_set_reduction(t->core, a, t->any, t->any), ==, DUET_OK);
     submit_to(t, t->any, NULL, a, DUET_W, NULL, 0);
+    struct duet_graph *graph = NULL;
+    g_assert_cmpint(duet_graph_begin(t->core), ==, inside ? DUET_EINVAL : DUET_OK);
     g_assert_cmpint(duet_insert(t->core, t->any, DUET_W, b, DUET_VALUE, &(double){1e6},
                                 sizeof(double), 0),
                     ==, DUET_OK);
+    g_assert_cmpint(duet_graph_end(t->core, &graph), ==, inside ? DUET_EINVAL : DUET_OK);
+    g_assert_true(inside || !duet_graph_submit(t->core, graph));
+    duet_graph_free(graph);
     g_assert_cmpint(duet_prefetch(t->core, a, 1), ==, DUET_OK);
     g_assert_cmpint(duet_wont_use(t->core, a), ==, DUET_OK);
     g_assert_cmpint(duet_invalidate(t->core, a), ==, DUET_OK);
@@ -125,7 +131,7 @@ static void test_calls(void)
     struct keeper keeper;
     start(&t, &keeper);
     use(&t, false);
-    const unsigned once[] = {2, 1, 1, 1, 1, 1, 3, 1, 1, 1};
+    const unsigned once[] = {3, 1, 1, 1, 1, 1, 3, 1, 1, 1};
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
     /* what is not of this runtime is refused before the gate */
     struct testing other;

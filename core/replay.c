@@ -226,13 +226,13 @@ static bool graph_make(struct duet_graph *graph)
     return true;
 }
 
-/* True if the records of such tasks are always alike. */
+/* True if the records of such tasks are always alike: scratch is made for each. */
 static bool has_model(const struct duet_runtime *core, const struct duet_task_desc *desc)
 {
     if (core->gate || core->perturbation > 0 || has_extra(desc))
         return false;
     for (size_t i = 0; i < desc->access_count; i++)
-        if (desc->accesses[i].mode > DUET_RW)
+        if (desc->accesses[i].mode == DUET_SCRATCH)
             return false;
     return true;
 }

@@ -46,6 +46,9 @@ static void submit_all(struct testing *t, struct duet_handle **data, void *ends)
     (void)testing_submit(t, t->cpu, data[1], DUET_R, data[0], DUET_RW, -1);
     (void)testing_submit(t, t->any, data[2], DUET_R, data[2], DUET_W, 0);
     (void)testing_submit(t, t->any, data[3], DUET_COMMUTE, data[4], DUET_COMMUTE, 0);
+    (void)testing_submit(t, t->any, data[6], DUET_REDUCE, data[0], DUET_R, 0);
+    (void)testing_submit(t, t->cpu, data[6], DUET_REDUCE, data[1], DUET_R, 1);
+    (void)testing_submit(t, t->any, data[6], DUET_RW, NULL, 0, 0);
     (void)testing_submit(t, t->any, data[5], DUET_SCRATCH, data[4], DUET_R, 0);
     (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 0);
     const struct duet_task_extra extra = {.done = count_end,
@@ -79,6 +82,7 @@ static struct duet_event *run(struct duet__core_config config, bool as_graph, si
     testing_init_core(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, config);
     for (unsigned i = 0; i < DATA; i++)
         data[i] = testing_handle(&t, 64 * (i / 3 + 1));
+    g_assert_cmpint(duet_set_reduction(t.core, data[6], t.any, t.any), ==, DUET_OK);
     for (unsigned round = 0; round < ROUNDS; round++) {
         if (as_graph && round) {
             g_assert_cmpint(duet_graph_submit(t.core, graph), ==, DUET_OK);

@@ -133,42 +133,32 @@ static void pool_return(struct pool *pool, struct duet_task *first, struct duet_
 
 /*
  * Returns records like `models`, linked by `next` and to be filled by the caller, who belongs to no
- * worker: each pool is locked once. NULL: out of memory.
+ * worker: each pool is locked once. NULL: there is no memory for all of them; those that there was
+ * memory for are lost until the runtime is closed.
  */
 struct duet_task *duet__tasks_alloc(struct duet_runtime *core, struct duet_task *const *models,
                                     size_t count)
 {
     struct freed freed[POOLS] = {{NULL}};
     struct duet_task *first = NULL, **end = &first;
-    size_t taken = 0;
     for (size_t i = 0; i < count; i++) {
         const unsigned pool = models[i]->pool;
-        if (!freed[pool].count) {
+        struct freed *own = &freed[pool];
+        if (!own->count) {
             size_t need = 0;
             for (size_t j = i; j < count; j++)
                 need += models[j]->pool == pool;
-            pool_fetch(&freed[pool], &core->pools[pool], record_bytes(pool_room(pool)), need);
+            pool_fetch(own, &core->pools[pool], record_bytes(pool_room(pool)), need);
         }
-        if (!freed[pool].count)
-            break;
-        *end = freed[pool].first;
+        if (!own->count)
+            return NULL;
+        *end = own->first;
         end = &(*end)->next;
-        freed[pool].first = *end;
-        freed[pool].count--;
-        taken++;
+        own->first = *end;
+        own->count--;
     }
     *end = NULL;
-    if (taken == count)
-        return first;
-    for (size_t i = 0; i < taken; i++) {
-        struct duet_task *task = first;
-        first = task->next;
-        pool_return(&core->pools[models[i]->pool], task, task);
-    }
-    for (unsigned p = 0; p < POOLS; p++)
-        if (freed[p].count)
-            pool_return(&core->pools[p], freed[p].first, freed[p].last);
-    return NULL;
+    return first;
 }
 
 /* Tells a record that is no pool's in which pool records of its size are. */

@@ -130,10 +130,10 @@ static inline void submit_round(struct run *run, struct duet_graph *graph, struc
     int error = duet_graph_submit(run->duet, graph);
     for (unsigned i = 0; i < first->length; i++) {
         const struct duet_task_desc desc = describe_step(run, &round[i], &carried, accesses);
-        run->behind = first->length - 1 - i;
+        if (run->setting.world->submitted) /* where one thread does everything */
+            run->behind = first->length - 1 - i;
         (void)submitted(run, error, &desc);
     }
-    run->behind = 0;
 }
 
 #endif

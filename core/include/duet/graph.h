@@ -38,11 +38,10 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
 /*
  * Submits all tasks of a graph again, each as duet_submit. A task has no reference then; its `done`
  * is called, with the same argument. Any thread; the calling thread may record another graph, in
- * which the tasks then are. Tasks with a name or other properties of struct duet_task_extra, with
- * more than DUET_ARGS_INLINE bytes of arguments, with scratch, on which data is commuted or
- * reduced, and all tasks of runs with several nodes, with perturbations, or inside of tasks, cost
- * as much as by duet_submit. Errors as duet_submit: tasks of the graph that come before the refused
- * one were submitted.
+ * which the tasks then are. Submitted at full cost are tasks with a name or other properties of
+ * struct duet_task_extra, with more than DUET_ARGS_INLINE bytes of arguments, and with scratch, and
+ * all tasks inside of others, of runs with several nodes, and of runs with perturbations. Errors as
+ * duet_submit: tasks of the graph before the refused one were submitted.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
                                                   struct duet_graph *graph);
