@@ -22,6 +22,8 @@ import common
 SIZES = {
     "independent": (2000, 12000, lambda n: n),
     "chain": (2000, 12000, lambda n: n),
+    "again": (8, 40, lambda n: 128 * n),
+    "graph": (8, 40, lambda n: 128 * n),
     "cholesky": (20, 40, lambda n: n * (n + 1) * (n + 2) // 6),
     "fibonacci": (10, 16, lambda n: calls(n)),
     "fibonacci_wait": (10, 16, lambda n: calls(n)),

@@ -76,6 +76,9 @@ def check_programs():
     assert len(printed) == 2, printed
     # null on a machine so busy that half of the time is never the tasks'
     assert all(row["value"] is None or row["value"] > 0 for row in printed), printed
+    for benchmark in "again", "graph":
+        result = program("duet", benchmark, 2, 1, 20)
+        assert result.returncode == 0 and json.loads(result.stdout)["value"] > 0, result
     for arguments in [], ["nothing"], ["chain", 0], ["chain", 1, 0], ["chain", 1, 1, 64, 1]:
         result = program("duet", *arguments)
         assert result.returncode == 2 and "usage" in result.stderr, (arguments, result)

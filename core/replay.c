@@ -289,7 +289,7 @@ int duet_graph_set_value(struct duet_graph *graph, size_t task, size_t value, co
 {
     struct recorded *recorded = task < graph->count ? graph->tasks[task] : NULL;
     const void *old = NULL;
-    if (recorded && recorded->desc.args_bytes)
+    if (recorded && recorded->desc.args_bytes >= ALIGNED) /* it may have a head */
         old = duet_value(recorded->args, value, bytes);
     if (recorded && !old && !value && bytes == recorded->desc.args_bytes)
         old = recorded->args;

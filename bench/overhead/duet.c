@@ -275,6 +275,20 @@ void peer_wait(void)
     check(duet_wait(runtime), duet_last_message(runtime));
 }
 
+void peer_again(void (*program)(const void *context), const void *context, size_t times)
+{
+    struct duet_graph *graph;
+    check(duet_graph_begin(runtime), duet_last_message(runtime));
+    program(context);
+    check(duet_graph_end(runtime, &graph), duet_last_message(runtime));
+    for (size_t i = 2; i <= times; i++) {
+        check(duet_graph_submit(runtime, graph), duet_last_message(runtime));
+        if (i % AGAIN_WAIT == 0)
+            peer_wait();
+    }
+    duet_graph_free(graph);
+}
+
 uint64_t peer_fibonacci(unsigned n, struct frame *frames)
 {
     frames->n = n;

@@ -16,6 +16,7 @@
 enum {
     STENCIL_WIDTH = 8,
     STENCIL_BYTES = 2 * STENCIL_WIDTH * CELL_BYTES,
+    SWEEP = 64, /* width of the stencil that is swept again and again */
 };
 
 struct run {
@@ -370,6 +371,77 @@ static void measure_stencil(const struct run *run)
 
 /* ------------------------------------------------------------------------------------------- */
 
+/* Calls a function for two steps of a stencil, from one half of the blocks to the other and back.
+ */
+static void sweep_by(void (*point)(void *context, const size_t *blocks), void *context)
+{
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0, before = t * SWEEP; i < SWEEP; i++)
+            point(context, (size_t[]){before + (i ? i - 1 : 0), before + i,
+                                      before + (i + 1 < SWEEP ? i + 1 : i), SWEEP - before + i});
+}
+
+static void submit_point(void *context, const size_t *blocks)
+{
+    peer_submit(STENCIL, blocks, &((struct run *)context)->iterations);
+}
+
+static void compute_point(void *base, const size_t *blocks)
+{
+    kernel_stencil(cell(base, blocks[3]), cell(base, blocks[0]), cell(base, blocks[1]),
+                   cell(base, blocks[2]), 1);
+}
+
+static void sweep(const void *run)
+{
+    sweep_by(submit_point, (void *)(uintptr_t)run);
+}
+
+static void sweeps(const void *context)
+{
+    const struct run *run = context;
+    for (size_t i = 1; i <= run->size; i++) {
+        sweep(run);
+        if (i % AGAIN_WAIT == 0)
+            peer_wait();
+    }
+    peer_wait();
+}
+
+static void graph(const void *context)
+{
+    peer_again(sweep, context, ((const struct run *)context)->size);
+    peer_wait();
+}
+
+static void measure_sweeps(const struct run *run, void (*program)(const void *run))
+{
+    const size_t bytes = 2 * SWEEP * CELL_BYTES;
+    struct run one = *run;
+    char *base = zeroed(bytes), *right = zeroed(bytes);
+    one.iterations = 1;
+    double elapsed = timed_on(base, 2 * SWEEP, program, &one);
+    for (size_t i = 0; i < run->size; i++)
+        sweep_by(compute_point, right);
+    expect(run, !memcmp(base, right, bytes), "wrong results");
+    free(base);
+    free(right);
+    print(run, "ns/task", 0, 1e9 * elapsed / (2.0 * SWEEP * (double)run->size));
+}
+
+static void measure_again(const struct run *run)
+{
+    measure_sweeps(run, sweeps);
+}
+
+static void measure_graph(const struct run *run)
+{
+    expect(run, peer_again, "this runtime has no graphs");
+    measure_sweeps(run, graph);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
 static const struct {
     const char *name;
     void (*measure)(const struct run *run);
@@ -386,6 +458,8 @@ static const struct {
     {"fibonacci_wait", measure_fibonacci_wait, serial_fibonacci, 20, "number"},
     {"reduction", measure_reduction, NULL, 1000000, "numbers whose sum it is"},
     {"stencil", measure_stencil, serial_stencil, 200, "steps of 8 points"},
+    {"again", measure_again, NULL, 500, "times that the same 128 tasks are submitted"},
+    {"graph", measure_graph, NULL, 500, "the same, as a graph"},
 };
 
 enum { BENCHMARKS = sizeof benchmarks / sizeof benchmarks[0] };

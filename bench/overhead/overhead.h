@@ -90,6 +90,11 @@ void peer_run(void (*program)(const void *context), const void *context);
 /* Submits a task on these blocks, by number. The argument must stay until it has run. */
 void peer_submit(enum kernel kernel, const size_t *blocks, void *argument);
 void peer_wait(void);
+/* Submits so many times what program(context) submits, as a graph that is made once, and waits
+ * after each AGAIN_WAIT of them. NULL: this runtime has no such graphs. */
+enum { AGAIN_WAIT = 8 };
+__attribute__((weak)) void peer_again(void (*program)(const void *context), const void *context,
+                                      size_t times);
 
 /* Calls fibonacci(n) with a task for each call; frames: as many as frame_count(n). */
 uint64_t peer_fibonacci(unsigned n, struct frame *frames);
