@@ -338,6 +338,15 @@ void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const doubl
 /* Blocks a thread of the application in ops.wait, after all held tasks have entered the graph. */
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
 
+/* Returns the first of so many numbers for tasks of the application. */
+static inline uint64_t take_numbers(struct duet_runtime *core, uint64_t count)
+{
+    uint64_t first = atomic_fetch_add_explicit(&core->submitted, count, memory_order_relaxed) + 1;
+    if (!atomic_load_explicit(&core->first_task, memory_order_relaxed))
+        atomic_store_explicit(&core->first_task, first, memory_order_relaxed);
+    return first;
+}
+
 /* submit.c */
 int duet__caller(const struct duet_runtime *core);
 unsigned duet__sort_accesses(struct access *accesses, unsigned count);

@@ -338,7 +338,7 @@ int duet_graph_set_handle(struct duet_graph *graph, struct duet_handle *recorded
 /* ------------------------------------------------------------------------------------------- */
 /* Submitting again                                                                             */
 
-/* Fills fresh records, linked by `next`, and gives them their numbers. */
+/* Fills fresh records, linked by `next`, and gives them numbers from `id` on. */
 static HOT void copy_models(struct duet_task *task, struct duet_task *const *models, uint64_t id)
 {
     for (; task; task = task->next, models++) {
@@ -346,7 +346,7 @@ static HOT void copy_models(struct duet_task *task, struct duet_task *const *mod
         struct duet_task *next = task->next;
         memcpy(task, model, sizeof *task);
         task->next = next;
-        task->id = ++id;
+        task->id = id++;
         for (unsigned i = 0; i < model->access_count; i++)
             task->accesses[i] = model->accesses[i];
     }
@@ -374,8 +374,7 @@ static int submit_models(struct duet_graph *graph, size_t *index)
     struct duet_task *first = duet__tasks_alloc(core, models, count);
     if (!first)
         return duet__refuse(core, DUET_ENOMEM, "no memory left for another task");
-    copy_models(first, models,
-                atomic_fetch_add_explicit(&core->submitted, count, memory_order_relaxed));
+    copy_models(first, models, take_numbers(core, count));
     *index += count;
     if (core->ops->submitted_all && !core->held) {
         core->ops->submitted_all(core->engine, first);

@@ -431,9 +431,7 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     error = task_fill(core, task, desc, message);
     if (error)
         return task_give_up(core, by, desc, task, error);
-    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
-    if (!atomic_load_explicit(&core->first_task, memory_order_relaxed))
-        atomic_store_explicit(&core->first_task, task->id, memory_order_relaxed);
+    task->id = take_numbers(core, 1);
     *out = task;
     return DUET_OK;
 }

@@ -132,8 +132,8 @@ struct duet_policy {
     /*
      * Places every task of the batch, in an order of its choice, on one of the lists. The batch
      * holds, in order of activation, the tasks that a completion made ready (`by`: the worker that
-     * finished, which may be unable to run them) or one task at its submission (DUET_SUBMITTER).
-     * The policy may reorder the array.
+     * finished, which may be unable to run them) or tasks at their submission (DUET_SUBMITTER):
+     * one, or several of a graph that is submitted again. The policy may reorder the array.
      */
     void (*push)(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
                  double now);
