@@ -194,11 +194,12 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
                                                   ? recorded(report, job->request.policies[i])
                                                   : report->series,
                                     .path = paths[i]};
+            const struct duet__recording *recording =
+                source.series ? duet__series_recording(source.series) : NULL;
             int error = 0;
 
-            if (source.series && output->write == write_schedule && !improved)
-                error = duet__schedule_take(paths[i], duet__series_recording(source.series),
-                                            &schedule, &message);
+            if (recording && output->write == write_schedule && !improved)
+                error = duet__schedule_take(paths[i], recording, &schedule, &message);
             source.schedule = improved ? job->improved : schedule;
             if (source.series && !error)
                 error = duet__file_write(paths[i], output->write, &source, &message);

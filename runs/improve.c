@@ -293,7 +293,7 @@ static bool step(struct search *search, double most_s)
 /* ------------------------------------------------------------------------------------------- */
 /* Processes                                                                                    */
 
-/* What all processes search for together. */
+/* A search of all processes. */
 struct together {
     struct duet__request request; /* of their simulations */
     GPtrArray *starts; /* struct duet__schedule *, the best first: where the next jobs begin */

@@ -8,7 +8,7 @@
 #include "runtime/schedule.h"
 #include "trace/run.h"
 
-/* What a search has found. */
+/* The result of a search. */
 struct duet__improved {
     struct duet__run run;            /* with its recording; for duet__run_fini */
     struct duet__schedule *schedule; /* as it was followed; for duet__schedule_free */
