@@ -169,7 +169,7 @@ int duet__files_check(const struct duet__job *job)
 /* Returns the runs of a policy whose first run was recorded; NULL if there are none. */
 static const struct duet__series *recorded(const struct duet__report *report, const char *policy)
 {
-    for (size_t i = 0; i < report->series_count; i++)
+    for (size_t i = 0; report->series && i < report->series_count; i++)
         if (strcmp(report->series[i].policy, policy) == 0)
             return duet__series_recording(&report->series[i]) ? &report->series[i] : NULL;
     return NULL;

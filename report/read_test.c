@@ -107,7 +107,7 @@ static void test_refused(void)
         {"{\"schema\":1,\"runs\":[{" CASE "}]}", "a run needs its world"},
         {"{\"schema\":1,\"runs\":[{" CASE ",\"world\":\"real\"}]}", "there is no run"},
         {"{\"schema\":1,\"runs\":[{\"n\":1.5}]}", "not a whole number"},
-        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "cpus: 5e+09 is out of range"},
+        {"{\"schema\":1,\"runs\":[{\"cpus\":5000000000}]}", "cpus: 5000000000 is out of range"},
         {"{\"schema\":1,\"runs\":[{" CASE ",\"makespan_s\":{\"values\":[1,0]}}]}",
          "values[1]: 0 is out of range"},
         {"{\"schema\":1,\"runs\":[{" CASE ",\"makespan_s\":{\"values\":[null]}}]}",
