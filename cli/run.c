@@ -329,7 +329,8 @@ static void improve(struct duet__job *job, struct duet__series *series, int *num
     if (best == last) /* none has a run: that is told */
         return;
     *own = (struct duet__series){.policy = request->policies[last],
-                                 .runs = g_new0(struct duet__run, 1)};
+                                 .runs = g_new0(struct duet__run, 1),
+                                 .failed_seed = request->seed};
     own->error =
         duet__improve(request, series, last, job->values.improve_s, &out, number, &own->message);
     if (own->error)
