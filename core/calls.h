@@ -169,7 +169,7 @@ DUET_PRINTF(3, 0)
 void duet__fail_run_as(struct duet_runtime *core, int error, const char *format, va_list arguments);
 void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad);
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);
-void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written);
+void duet__settle_poison(struct duet_runtime *core, struct access *access, bool written);
 void duet__poison_copy(struct duet_runtime *core, const struct duet__copy *copy);
 bool duet__reads_poisoned(const struct duet_task *task);
 void duet__pass_poison(struct duet_runtime *core, struct duet_task *task);

@@ -212,17 +212,19 @@ void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
 
 /*
  * Ends an access in a run that has had trouble: without a write, it leaves nothing valid; a write
- * of all data makes it valid. Handle lock held.
+ * of all data makes it valid. The application's write of data that it also reads leaves nothing
+ * valid if some was not: all that it wrote may come of that. Handle lock held.
  */
-void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written)
+void duet__settle_poison(struct duet_runtime *core, struct access *access, bool written)
 {
+    const bool read = access->mode & DUET_R;
     if (!(access->mode & DUET_W))
         return;
     if (!written)
         duet__poison(core, access->handle);
-    else if (!(access->mode & DUET_R) &&
+    else if ((!read || access_task(access)->state == TASK_RELEASED) &&
              atomic_load_explicit(&access->handle->poisoned, memory_order_relaxed))
-        duet__put_damage(core, access->handle, false);
+        duet__put_damage(core, access->handle, read);
 }
 
 /* Poisons the data of a copy that failed, unless the data was written since. No lock held. */

@@ -235,6 +235,10 @@ static void test_parts(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
     check_failures(&t, 1, 1);
     g_assert_true(duet_valid(t.core, parts[1]) && !duet_valid(t.core, a));
+    /* the application may change the valid part by what it reads of the other one */
+    g_assert_cmpint(duet_acquire(t.core, whole, DUET_RW), ==, DUET_EDATA);
+    g_assert_cmpint(duet_release(t.core, whole), ==, DUET_OK);
+    g_assert_false(duet_valid(t.core, parts[1]));
     task(&t, whole, DUET_W, NULL, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
     g_assert_true(duet_valid(t.core, parts[0]) && duet_valid(t.core, whole));
@@ -333,7 +337,10 @@ static bool meet(const struct view *view, const bool *bad)
     return found;
 }
 
-/* Tasks on all these views, some of which fail: an element is valid if its last writer had done. */
+/*
+ * Tasks on all these views, some of which fail, and acquisitions: an element is valid if its last
+ * writer had done, and had read nothing that was not valid.
+ */
 static void test_elements(void)
 {
     struct testing t;
@@ -345,12 +352,9 @@ static void test_elements(void)
     for (unsigned step = 0; step < 20000; step++) {
         const struct view *v = &views[duet_random_below(&rng, VIEWS)];
         const int mode = 1 + (int)duet_random_below(&rng, 3);
-        const bool fails = duet_random_below(&rng, 4) == 0, hopeless = mode & 1 && meet(v, bad);
-        if (fails && duet_random_below(&rng, 8) == 0) {
-            g_assert_cmpint(duet_acquire(t.core, v->handle, DUET_R), ==,
-                            meet(v, bad) ? DUET_EDATA : DUET_OK);
-            g_assert_cmpint(duet_release(t.core, v->handle), ==, DUET_OK);
-        }
+        const bool hopeless = mode & DUET_R && meet(v, bad);
+        const bool acquires = duet_random_below(&rng, 8) == 0;
+        const bool fails = !acquires && duet_random_below(&rng, 4) == 0;
         if (step % 100 == 99) { /* what is cut anew is as it was */
             (void)!duet_uncut(t.core, views[VIEWS - 7].handle);
             const struct duet_part some = {1, 2, 6, 7};
@@ -358,10 +362,16 @@ static void test_elements(void)
                             DUET_OK);
             (void)view_rows(&t, &views[VIEWS - 6], views[VIEWS - 7].handle, &some, 6);
         }
-        task(&t, v->handle, mode, NULL, 0);
-        if (fails && !hopeless)
-            fail(&t, CPU);
-        g_assert_cmpuint(go(&t, NULL), ==, !hopeless && !fails);
+        if (acquires) {
+            g_assert_cmpint(duet_acquire(t.core, v->handle, (enum duet_mode)mode), ==,
+                            hopeless ? DUET_EDATA : DUET_OK);
+            g_assert_cmpint(duet_release(t.core, v->handle), ==, DUET_OK);
+        } else {
+            task(&t, v->handle, mode, NULL, 0);
+            if (fails && !hopeless)
+                fail(&t, CPU);
+            g_assert_cmpuint(go(&t, NULL), ==, !hopeless && !fails);
+        }
         for (unsigned i = 0; i < N * N; i++)
             if (v->has[i] && (mode & DUET_W))
                 bad[i] = hopeless || fails || (bad[i] && (mode & DUET_R));

@@ -20,8 +20,8 @@ extern "C" {
  * True if the handle holds the result of the tasks submitted so far or, while some are in flight,
  * of those that have ended. False if a task that was to write it has failed, or did not run because
  * the run had failed or its input was invalid, and if its last copy was lost with a device. A task
- * or an acquisition with DUET_W alone makes it valid again. False for NULL and for data of another
- * runtime.
+ * or an acquisition with DUET_W alone makes it valid again; an acquisition with DUET_RW of data of
+ * which any part is invalid makes all of it so. False for NULL and for data of another runtime.
  */
 DUET_EXPORT bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle);
 
