@@ -66,9 +66,10 @@ struct duet_graph {
 
 static _Thread_local struct duet_graph *recording; /* by this thread; NULL: it does not */
 
+/* True if the call is to be recorded: not one inside a task that the recording thread runs. */
 static bool records(const struct duet_runtime *core)
 {
-    return recording && recording->core == core;
+    return recording && recording->core == core && duet__caller(core) == DUET_OUTSIDE;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -89,7 +90,7 @@ void duet_graph_free(struct duet_graph *graph)
 
 void duet__record_drop(const struct duet_runtime *core)
 {
-    if (!records(core))
+    if (!recording || recording->core != core)
         return;
     duet_graph_free(recording);
     recording = NULL;
@@ -173,7 +174,7 @@ static bool reserve_recorded(struct duet_graph *graph)
 
 void duet__record(struct duet_runtime *core, const struct duet_task_desc *desc)
 {
-    if (!records(core) || duet__caller(core) != DUET_OUTSIDE)
+    if (!records(core))
         return;
     for (size_t i = 0; desc->extra && i < desc->extra->after_count; i++)
         recording->follows |= desc->extra->after[i] != NULL;
@@ -257,8 +258,8 @@ int duet_graph_end(struct duet_runtime *runtime, struct duet_graph **out)
     *out = NULL;
     if (!records(runtime))
         return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_graph_end was called by a thread that records no graph: "
-                            "duet_graph_begin begins one");
+                            "duet_graph_end was called inside a task, or by a thread that records "
+                            "no graph: duet_graph_begin begins one");
     struct duet_graph *graph = recording;
     recording = NULL;
     atomic_fetch_sub(&runtime->recordings, 1);

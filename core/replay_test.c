@@ -233,11 +233,13 @@ static void test_recorded(void)
     OWNED(testing_fini) struct testing t;
     struct duet_graph *inner, *outer;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
-    struct duet_handle *a = testing_handle(&t, 8);
+    struct duet_handle *a = testing_handle(&t, 8), *b = testing_handle(&t, 8);
     g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
     (void)testing_submit(&t, t.any, a, DUET_RW, NULL, 0, 0);
     t.in_kernel = 1;
     (void)testing_submit(&t, t.any, a, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_unregister_submit(t.core, b), ==, DUET_OK); /* bars nothing */
+    refuses(&t, duet_graph_end(t.core, &inner), "inside a task");
     t.in_kernel = 0;
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     (void)testing_submit(&t, t.any, a, DUET_R, NULL, 0, 0);
@@ -247,13 +249,13 @@ static void test_recorded(void)
     g_assert_cmpint(duet_graph_submit(t.core, inner), ==, DUET_OK);
     g_assert_cmpint(duet_graph_end(t.core, &outer), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3 + 4);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 4 + 4);
     t.in_kernel = 1;
     g_assert_cmpint(duet_graph_submit(t.core, outer), ==, DUET_OK);
     t.in_kernel = 0;
     g_assert_cmpint(duet_graph_submit(t.core, outer), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3 + 4 + 2 * 4);
+    g_assert_cmpuint(duet_tasks_done(t.core), ==, 4 + 4 + 2 * 4);
     duet_graph_free(inner);
     duet_graph_free(outer);
     g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
