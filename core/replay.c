@@ -43,11 +43,13 @@ struct recorded {
     bool changed;                 /* since the model was filled */
 };
 
-/* An access to a handle, as it was recorded. */
+/* An access to a handle, as it was recorded: the handle may have been unregistered since. */
 struct use {
     struct duet_handle *recorded;
     struct recorded *task;
     size_t access;
+    uint64_t id;
+    size_t rows, cols, element_bytes; /* 0: it is no matrix, or a part */
 };
 
 struct duet_graph {
@@ -200,6 +202,18 @@ static size_t model_bytes(const struct recorded *task)
     return whole_lines(sizeof *task->model + task->desc.access_count * sizeof(struct access));
 }
 
+static struct use use_of(struct recorded *task, size_t access)
+{
+    struct duet_handle *handle = task->accesses[access].handle;
+    struct use use = {.recorded = handle, .task = task, .access = access, .id = handle->id};
+    if (!handle->layout && !handle->of) {
+        use.rows = handle->rows;
+        use.cols = handle->cols;
+        use.element_bytes = handle->element_bytes;
+    }
+    return use;
+}
+
 /* Makes room for models, and lists the uses of handles. Returns false if there is no memory. */
 static bool graph_make(struct duet_graph *graph)
 {
@@ -219,7 +233,7 @@ static bool graph_make(struct duet_graph *graph)
         task->model = (struct duet_task *)(void *)(graph->records + bytes);
         bytes += model_bytes(task);
         for (size_t a = 0; a < task->desc.access_count; a++)
-            graph->uses[graph->use_count++] = (struct use){task->accesses[a].handle, task, a};
+            graph->uses[graph->use_count++] = use_of(task, a);
     }
     if (uses)
         qsort(graph->uses, uses, sizeof *graph->uses, by_handle);
@@ -320,13 +334,12 @@ int duet_graph_set_handle(struct duet_graph *graph, struct duet_handle *recorded
     int error = duet__own_data(graph->core, instead, "duet_graph_set_handle");
     if (error)
         return error;
-    const struct duet_handle *before = use->task->accesses[use->access].handle;
-    if (before->layout || instead->layout || before->rows != instead->rows ||
-        before->cols != instead->cols || before->element_bytes != instead->element_bytes)
+    if (instead->layout || instead->of || use->rows != instead->rows ||
+        use->cols != instead->cols || use->element_bytes != instead->element_bytes)
         return duet__refuse(graph->core, DUET_EINVAL,
                             "handle %llu cannot replace handle %llu in a graph: both have to be "
-                            "matrices of the same rows, columns and element size",
-                            (unsigned long long)instead->id, (unsigned long long)before->id);
+                            "matrices of the same rows, columns and element size, and no parts",
+                            (unsigned long long)instead->id, (unsigned long long)use->id);
     while (use > graph->uses && use[-1].recorded == recorded)
         use--;
     for (; use < graph->uses + graph->use_count && use->recorded == recorded; use++) {

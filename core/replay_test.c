@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of graphs that are submitted again: as their tasks, with other values and other data. */
 #include <duet/graph.h>
+#include <duet/parts.h>
 #include <duet/trace.h>
 
 #include "core/testing.h"
@@ -199,7 +200,8 @@ static void test_handles(void)
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_codelet *plain = plain_codelet(&t, "plain");
     struct duet_handle *data[] = {testing_handle(&t, 8), testing_handle(&t, 8),
-                                  testing_handle(&t, 8), testing_handle(&t, 16)};
+                                  testing_handle(&t, 8), testing_handle(&t, 16)},
+                       *parts[2];
     static const struct { /* handles that stand for the first two, and how many are different */
         unsigned first, second, different;
     } cases[] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 2}, {1, 1, 1}, {0, 1, 2}};
@@ -221,6 +223,17 @@ static void test_handles(void)
     refuses(&t, duet_graph_set_handle(graph, data[2], data[0]), "no task of the graph used");
     refuses(&t, duet_graph_set_handle(graph, data[0], data[3]), "handle 4 cannot replace handle 1");
     refuses(&t, duet_graph_set_handle(graph, data[0], NULL), "(it is NULL)");
+    t.hold = false;
+    g_assert_cmpint(duet_cut_blocks(t.core, data[3], 2, 1, parts), ==, DUET_OK);
+    refuses(&t, duet_graph_set_handle(graph, data[0], parts[0]), "and no parts");
+    g_assert_cmpint(duet_unregister(t.core, data[0]), ==, DUET_OK);
+    g_assert_cmpint(duet_graph_set_handle(graph, data[0], data[2]), ==, DUET_OK);
+    refuses(&t, duet_graph_set_handle(graph, data[0], data[3]), "handle 4 cannot replace handle 1");
+    duet_graph_free(graph);
+    g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
+    (void)testing_submit(&t, plain, parts[0], DUET_R, NULL, 0, 0);
+    g_assert_cmpint(duet_graph_end(t.core, &graph), ==, DUET_OK);
+    refuses(&t, duet_graph_set_handle(graph, parts[0], data[2]), "and no parts");
     duet_graph_free(graph);
 }
 
