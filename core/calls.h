@@ -360,8 +360,16 @@ int duet__run_error(struct duet_runtime *runtime);
 int duet__wait_all(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 
-/* replay.c: notes a submission, or a call that no graph can repeat, if the thread records. */
-void duet__record(struct duet_runtime *core, const struct duet_task_desc *desc);
+/* replay.c */
+
+/* Copies a checked description, which may end with its task, before it is submitted. Returns NULL
+   if the thread does not record, or there is no memory. */
+struct recorded;
+struct recorded *duet__record_begin(const struct duet_runtime *core,
+                                    const struct duet_task_desc *desc);
+/* Keeps the copy if the task was submitted; else frees it. */
+void duet__record_end(const struct duet_runtime *core, struct recorded *task, bool submitted);
+/* Notes a call that no graph can repeat, if the thread records. */
 void duet__record_bars(struct duet_runtime *core, const char *function);
 /* Drops what the thread records of a runtime that is closed. */
 void duet__record_drop(const struct duet_runtime *core);

@@ -32,8 +32,7 @@
 
 enum { ALIGNED = 16, BUNDLE = 32 /* tasks that enter in one call */ };
 
-/* A task as it was described. Accesses, their handles in the recording, arguments and name follow
-   it in its memory. */
+/* A task as it was described. Arguments, accesses, node and name follow it in its memory. */
 struct recorded {
     struct duet_task_desc desc;
     struct duet_task_extra extra;
@@ -41,6 +40,7 @@ struct recorded {
     char *args;                   /* likewise */
     struct duet_task *model;      /* its memory */
     bool changed;                 /* since the model was filled */
+    bool follows;                 /* it came after others by references */
 };
 
 /* An access to a handle, as it was recorded: the handle may have been unregistered since. */
@@ -62,7 +62,6 @@ struct duet_graph {
     size_t use_count;
     bool changed;       /* some task has */
     const char *barred; /* function that no graph can call again; NULL: none */
-    bool follows;       /* a task comes after others by references */
     bool full;          /* there was no memory for a task */
 };
 
@@ -148,6 +147,8 @@ static struct recorded *recorded_new(const struct duet_task_desc *desc)
         memcpy(task->args, desc->args, desc->args_bytes);
     if (accesses)
         memcpy(task->accesses, desc->accesses, accesses);
+    for (size_t i = 0; extra->after && i < extra->after_count; i++)
+        task->follows |= extra->after[i] != NULL;
     task->extra.ref = NULL;
     task->extra.after = NULL;
     task->extra.after_count = 0;
@@ -174,17 +175,21 @@ static bool reserve_recorded(struct duet_graph *graph)
     return true;
 }
 
-void duet__record(struct duet_runtime *core, const struct duet_task_desc *desc)
+struct recorded *duet__record_begin(const struct duet_runtime *core,
+                                    const struct duet_task_desc *desc)
 {
-    if (!records(core))
-        return;
-    for (size_t i = 0; desc->extra && i < desc->extra->after_count; i++)
-        recording->follows |= desc->extra->after[i] != NULL;
-    struct recorded *task = reserve_recorded(recording) ? recorded_new(desc) : NULL;
-    if (task)
+    return records(core) ? recorded_new(desc) : NULL;
+}
+
+void duet__record_end(const struct duet_runtime *core, struct recorded *task, bool submitted)
+{
+    if (submitted && task && reserve_recorded(recording)) {
         recording->tasks[recording->count++] = task;
-    else
+        return;
+    }
+    if (submitted && records(core))
         recording->full = true;
+    free(task);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -278,12 +283,15 @@ int duet_graph_end(struct duet_runtime *runtime, struct duet_graph **out)
     recording = NULL;
     atomic_fetch_sub(&runtime->recordings, 1);
     int error = DUET_OK;
+    bool follows = false;
+    for (size_t i = 0; i < graph->count; i++)
+        follows |= graph->tasks[i]->follows;
     if (graph->barred)
         error = duet__refuse(runtime, DUET_EINVAL,
                              "a graph cannot call %s again, which was called while it was "
                              "recorded: call it before duet_graph_begin or after duet_graph_end",
                              graph->barred);
-    else if (graph->follows)
+    else if (follows)
         error = duet__refuse(runtime, DUET_EINVAL,
                              "a recorded task comes after others by references, which a graph has "
                              "not when it is submitted again: let them have data in common");

@@ -277,6 +277,50 @@ static void test_recorded(void)
     duet_graph_free(inner);
 }
 
+static void run_at_once(void *engine, struct duet_task *task)
+{
+    testing_submitted(engine, task);
+    testing_drain(engine);
+}
+
+static void spoil(struct duet_runtime *runtime, void *arg, int status)
+{
+    *(double *)arg = 0;
+}
+
+/* A task may end, and its description with it, before its submission returns. */
+static void test_ended(void)
+{
+    OWNED(testing_fini) struct testing t;
+    struct duet_graph *graph;
+    struct duet_event *events;
+    size_t count;
+    double flops = 5e6;
+    testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
+    const struct duet_task_extra extra = {.done = spoil, .done_arg = &flops};
+    const struct duet_task_desc desc = {.codelet = t.any,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops,
+                                        .extra = &extra},
+                                bad = {.codelet = t.any, .args_bytes = sizeof flops},
+                                worse = {.codelet = t.any, .where = 1ULL << 40};
+    t.core->enter = run_at_once;
+    g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    refuses(&t, duet_submit(t.core, &bad), "at no address");
+    refuses(&t, duet_submit(t.core, NULL), "needs a codelet");
+    g_assert_cmpint(duet_submit(t.core, &worse), ==, DUET_ENOWORKER);
+    g_assert_cmpint(duet_graph_end(t.core, &graph), ==, DUET_OK);
+    g_assert_cmpfloat(flops, ==, 0);
+    g_assert_cmpint(duet_graph_submit(t.core, graph), ==, DUET_OK);
+    g_assert_cmpint(duet_trace_events(t.core, &events, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 2);
+    g_assert_cmpfloat(events[1].work, ==, 5e6);
+    refuses(&t, duet_graph_set_value(graph, 1, 0, &flops, sizeof flops), "a graph of 1");
+    free(events);
+    duet_graph_free(graph);
+}
+
 static void test_refused(void)
 {
     struct testing other;
@@ -317,4 +361,4 @@ static void test_refused(void)
     g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
 }
 
-TEST_MAIN(test_same, test_values, test_handles, test_recorded, test_refused)
+TEST_MAIN(test_same, test_values, test_handles, test_recorded, test_ended, test_refused)

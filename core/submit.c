@@ -511,9 +511,12 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 /* Submits where the application's call may go to a gate, or be recorded. */
 RARE static int submit_aside(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
+    struct duet_message unused;
+    struct recorded *copy = NULL;
+    if (!check_task(runtime, desc, &unused))
+        copy = duet__record_begin(runtime, desc);
     int error = runtime->gate ? duet__gate_submit(runtime, desc) : duet__submit_here(runtime, desc);
-    if (!error)
-        duet__record(runtime, desc);
+    duet__record_end(runtime, copy, !error);
     return error;
 }
 
