@@ -370,6 +370,17 @@ void test_graphs()
     duet::graph moved = std::move(graph);
     moved.submit();
     g_assert_cmpfloat(db.read()[1], ==, 64);
+    assert_in(thrown(DUET_EINVAL, [&] { (void)rt.record([&] { rt.close(); }); }), "is closed");
+    assert_in(thrown(DUET_EINVAL, [&] { (void)rt.record([] {}); }), "is closed");
+    rt = open();
+    assert_in(thrown(DUET_EIO,
+                     [&] {
+                         (void)rt.record([&] {
+                             rt.close();
+                             throw duet::error(DUET_EIO, "");
+                         });
+                     }),
+              "");
 }
 
 } // namespace

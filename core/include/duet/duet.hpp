@@ -734,16 +734,18 @@ class graph
 template <typename F> graph runtime::record(const F &body)
 {
     duet_graph *made = nullptr;
-    check(duet_graph_begin(get()));
+    const std::shared_ptr<detail::state> of = state_; /* `body` may close or move the runtime */
+    detail::state &state = detail::state::open(of);
+    state.check(duet_graph_begin(state.runtime));
     try {
         body();
     } catch (...) {
-        if (!duet_graph_end(get(), &made))
+        if (state.runtime && !duet_graph_end(state.runtime, &made))
             duet_graph_free(made);
         throw;
     }
-    check(duet_graph_end(get(), &made));
-    return graph(state_, made);
+    detail::state::open(of).check(duet_graph_end(state.runtime, &made));
+    return graph(of, made);
 }
 
 template <typename Part> class parts;
