@@ -133,6 +133,15 @@ static inline void testing_submitted(void *engine, struct duet_task *task)
                    &t->ops);
 }
 
+static inline void testing_submitted_all(void *engine, struct duet_task *first)
+{
+    struct testing *t = engine;
+    if (t->hold)
+        t->held = first;
+    else
+        duet__link_all(t->core, first, t->now, &t->ops);
+}
+
 static inline int testing_inside(void *engine)
 {
     const struct testing *t = engine;
@@ -277,6 +286,7 @@ static inline void testing_run_kept(void *engine)
 static const struct duet__engine_ops testing_ops = {
     .wake = testing_wake,
     .submitted = testing_submitted,
+    .submitted_all = testing_submitted_all,
     .wait = testing_wait,
     .inside = testing_inside,
     .run_kept = testing_run_kept,
