@@ -152,6 +152,8 @@ static struct recorded *recorded_new(const struct duet_task_desc *desc)
     task->extra.ref = NULL;
     task->extra.after = NULL;
     task->extra.after_count = 0;
+    if (!extra->done && !extra->name && !extra->iteration && !extra->node)
+        task->desc.extra = NULL; /* nothing is left */
     char *behind = (char *)task->accesses + accesses;
     if (extra->node) {
         memcpy(behind, extra->node, sizeof(unsigned));
@@ -416,6 +418,8 @@ int duet_graph_submit(struct duet_runtime *runtime, struct duet_graph *graph)
         return duet__refuse(runtime, DUET_EINVAL, "duet_graph_submit needs a graph %s",
                             graph ? "of this runtime (it is of another one)" : "(it is NULL)");
     int error = duet__not_forked(runtime, "duet_graph_submit");
+    if (error)
+        return error;
     const bool plain = records(runtime) || duet__caller(runtime) != DUET_OUTSIDE;
     if (graph->changed)
         graph_refill(graph);

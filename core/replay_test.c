@@ -351,6 +351,17 @@ static void test_refused(void)
     refuses(&t, duet_graph_end(t.core, &graph), "comes after others by references");
     duet_ref_free(ref);
     refuses(&t, duet_graph_submit(t.core, NULL), "(it is NULL)");
+    g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_insert(t.core, t.any, DUET_REF, &ref, DUET_AFTER, NULL, 0), ==, DUET_OK);
+    g_assert_cmpint(duet_graph_end(t.core, &graph), ==, DUET_OK);
+    duet_ref_free(ref);
+    t.hold = true;
+    g_assert_null(submit_one(&t, graph)->extra); /* it has a model */
+    t.in_kernel = 1 + (unsigned)DUET_FORKED;
+    refuses(&t, duet_graph_submit(t.core, graph), "made by fork");
+    t.in_kernel = 0;
+    t.hold = false;
+    duet_graph_free(graph);
     g_assert_cmpint(duet_graph_begin(other.core), ==, DUET_OK);
     g_assert_cmpint(duet_graph_end(other.core, &graph), ==, DUET_OK);
     refuses(&t, duet_graph_submit(t.core, graph), "of another one");
