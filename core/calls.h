@@ -542,6 +542,9 @@ static inline uint8_t duet__last_mode(const struct duet_handle *handle)
     return handle->elsewhere ? DUET_RW | ACCESS_DROPS : DUET_RW;
 }
 
+/* insert.c: true if arguments that may begin with the head of a duet_insert do. */
+bool duet__has_values(const void *args);
+
 /* Returns the seconds that the task is expected to take on an architecture; 0: not known. */
 static inline double duet__expected_s(const struct duet_task *task, unsigned arch)
 {

@@ -162,10 +162,16 @@ static void pack_values(const struct insertion *all, char *to)
     }
 }
 
+bool duet__has_values(const void *args)
+{
+    const struct head *head = args;
+    return head && head->magic == MAGIC;
+}
+
 const void *duet_value(const void *args, size_t index, size_t bytes)
 {
     const struct head *head = args;
-    if (!head || head->magic != MAGIC || index >= head->count || head->bytes[index] != bytes)
+    if (!duet__has_values(args) || index >= head->count || head->bytes[index] != bytes)
         return NULL;
     size_t offset = head_bytes(head->count);
     for (size_t i = 0; i < index; i++)
@@ -177,7 +183,7 @@ const void *duet_value(const void *args, size_t index, size_t bytes)
 static int mismatch(const struct duet_call *call, size_t index, size_t bytes)
 {
     const struct head *head = call->args;
-    if (!head || head->magic != MAGIC)
+    if (!duet__has_values(head))
         return duet_fail(call->message, DUET_EINVAL,
                          "the kernel asks for values, and the task was not given any by "
                          "duet_insert");

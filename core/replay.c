@@ -314,9 +314,9 @@ int duet_graph_set_value(struct duet_graph *graph, size_t task, size_t value, co
 {
     struct recorded *recorded = task < graph->count ? graph->tasks[task] : NULL;
     const void *old = NULL;
-    if (recorded && recorded->desc.args_bytes >= ALIGNED) /* it may have a head */
+    if (recorded && recorded->desc.args_bytes >= ALIGNED && duet__has_values(recorded->args))
         old = duet_value(recorded->args, value, bytes);
-    if (recorded && !old && !value && bytes == recorded->desc.args_bytes)
+    else if (recorded && !value && bytes == recorded->desc.args_bytes)
         old = recorded->args;
     if (!old || !at || !bytes)
         return duet__refuse(graph->core, DUET_EINVAL,

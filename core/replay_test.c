@@ -157,6 +157,7 @@ static void test_values(void)
     struct duet_graph *graph, *inserted;
     const double more = 5e6, less = 4e6;
     const int number = 3, other = 4;
+    const char whole[64] = {0}; /* head and values of `inserted` */
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_codelet *plain = plain_codelet(&t, "plain");
     t.hold = true;
@@ -187,6 +188,7 @@ static void test_values(void)
     refuses(&t, duet_graph_set_value(graph, 0, 1, &more, sizeof more), "no value 1");
     refuses(&t, duet_graph_set_value(graph, 0, 0, &number, sizeof number), "of 4 bytes");
     refuses(&t, duet_graph_set_value(inserted, 0, 2, &more, sizeof more), "no value 2");
+    refuses(&t, duet_graph_set_value(inserted, 0, 0, whole, sizeof whole), "of 64 bytes");
     refuses(&t, duet_graph_set_value(graph, 0, 0, NULL, sizeof more), "no value 0");
     duet_graph_free(inserted);
     duet_graph_free(graph);
