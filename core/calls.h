@@ -371,8 +371,8 @@ struct recorded *duet__record_begin(const struct duet_runtime *core,
 void duet__record_end(const struct duet_runtime *core, struct recorded *task, bool submitted);
 /* Notes a call that no graph can repeat, if the thread records. */
 void duet__record_bars(struct duet_runtime *core, const char *function);
-/* Drops what the thread records of a runtime that is closed. */
-void duet__record_drop(const struct duet_runtime *core);
+/* Ends what threads record of a runtime that is closed. */
+void duet__record_drop(struct duet_runtime *core);
 
 /* stuck.c */
 void duet__tell_stuck(struct duet_runtime *core);

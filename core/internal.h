@@ -532,8 +532,8 @@ struct duet_runtime {
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;
     const struct duet__gate *gate; /* gate between application and core; NULL: none */
-    _Atomic(unsigned) recordings;  /* threads that record graphs: replay.c */
     void *gate_arg;
+    _Atomic(struct duet_graph *) recordings; /* graphs that are recorded: replay.c; registry lock */
     double model_error, perturbation;
     uint64_t seed;
     size_t window;

@@ -53,7 +53,8 @@ struct use {
 };
 
 struct duet_graph {
-    struct duet_runtime *core;
+    _Atomic(struct duet_runtime *) core; /* NULL: it was closed while this was recorded */
+    _Atomic(struct duet_graph *) next;   /* in core->recordings; registry lock */
     struct recorded **tasks;
     size_t count, room;
     struct duet_task **models; /* NULL for a task that is submitted as it is described */
@@ -89,12 +90,22 @@ void duet_graph_free(struct duet_graph *graph)
     free(graph);
 }
 
-void duet__record_drop(const struct duet_runtime *core)
+/* Frees what the thread records of a runtime that was closed. */
+static void drop_closed(void)
 {
-    if (!recording || recording->core != core)
+    if (!recording || recording->core)
         return;
     duet_graph_free(recording);
     recording = NULL;
+}
+
+void duet__record_drop(struct duet_runtime *core)
+{
+    for (struct duet_graph *graph = core->recordings, *next; graph; graph = next) {
+        next = graph->next; /* read now: its thread may free it */
+        graph->core = NULL;
+    }
+    drop_closed();
 }
 
 void duet__record_bars(struct duet_runtime *core, const char *function)
@@ -108,6 +119,7 @@ int duet_graph_begin(struct duet_runtime *runtime)
     int error = duet__not_forked(runtime, "duet_graph_begin");
     if (error)
         return error;
+    drop_closed();
     if (recording || duet__caller(runtime) != DUET_OUTSIDE)
         return duet__refuse(runtime, DUET_EINVAL, "duet_graph_begin was called %s",
                             recording ? "by a thread that records already: duet_graph_end ends that"
@@ -116,7 +128,10 @@ int duet_graph_begin(struct duet_runtime *runtime)
     if (!recording)
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for a graph");
     recording->core = runtime;
-    atomic_fetch_add(&runtime->recordings, 1);
+    spin_lock(&runtime->registry_lock);
+    recording->next = runtime->recordings;
+    runtime->recordings = recording;
+    spin_unlock(&runtime->registry_lock);
     return DUET_OK;
 }
 
@@ -283,7 +298,12 @@ int duet_graph_end(struct duet_runtime *runtime, struct duet_graph **out)
                             "no graph: duet_graph_begin begins one");
     struct duet_graph *graph = recording;
     recording = NULL;
-    atomic_fetch_sub(&runtime->recordings, 1);
+    spin_lock(&runtime->registry_lock);
+    _Atomic(struct duet_graph *) *at = &runtime->recordings;
+    while (*at != graph)
+        at = &(*at)->next;
+    *at = graph->next;
+    spin_unlock(&runtime->registry_lock);
     int error = DUET_OK;
     bool follows = false;
     for (size_t i = 0; i < graph->count; i++)

@@ -323,6 +323,12 @@ static void test_ended(void)
     duet_graph_free(graph);
 }
 
+static void *close_other(void *other)
+{
+    testing_fini(other);
+    return NULL;
+}
+
 static void test_refused(void)
 {
     struct testing other;
@@ -368,7 +374,8 @@ static void test_refused(void)
     g_assert_cmpint(duet_graph_end(other.core, &graph), ==, DUET_OK);
     refuses(&t, duet_graph_submit(t.core, graph), "of another one");
     g_assert_cmpint(duet_graph_begin(other.core), ==, DUET_OK);
-    testing_fini(&other); /* ends the recording */
+    GThread *closer = g_thread_new("closer", close_other, &other);
+    (void)g_thread_join(closer); /* ends the recording */
     duet_graph_free(graph);
     duet_graph_free(NULL);
     g_assert_cmpint(duet_graph_begin(t.core), ==, DUET_OK);
