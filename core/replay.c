@@ -10,11 +10,11 @@
  *   them, so no thread writes to one while it is copied.
  *
  * - A copy goes into a fresh record of a pool (pool lock). It belongs to the submitting thread
- * until that links it, and is an ordinary task from then on, under the locks of core/internal.h.
- * Copies of one model have nothing in common: all of them may be in flight at once.
+ *   until that links it, and is an ordinary task from then on, under the locks of core/internal.h.
+ *   Copies of one model have nothing in common: all of them may be in flight at once.
  *
- * - `pending` of a copy is 1 + the number of its accesses to different handles, and each of these
- * is counted down once: by duet__link or duet__link_all, which grants it under the handle's lock or
+ * - `pending` of a copy is 1 + the number of its accesses to different handles. Each of these is
+ *   counted down once: by duet__link or duet__link_all, which grants it under the handle's lock or
  *   leaves it in the handle's queue, or by the end of the access before it, which takes it from
  *   there under that lock. The last 1 is the linking call's. Whoever counts `pending` down to 0
  *   gives the task to the policy, and nobody else.

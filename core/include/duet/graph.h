@@ -3,10 +3,12 @@
  * Graphs that are recorded once and submitted again and again, as by iterations: what duet_submit
  * finds out about each task is kept. A graph submitted again is the same as its tasks submitted
  * again: these are new tasks, in the order of their recording, with dependencies on all tasks
- * before and after. The conventions are those of duet/duet.h.
+ * before and after. The conventions are those of duet/duet.h. `runtime` and `graph` may not be NULL
+ * where nothing else is said.
  *
  * A graph is used by one thread at a time, and no longer than its runtime but for duet_graph_free.
  * The data that it names stays registered, and cut as it was, as long as the graph is submitted.
+ * Arguments and `done_arg` are copied as they are: what they point to stays valid as long.
  */
 #ifndef DUET_GRAPH_H
 #define DUET_GRAPH_H
@@ -22,15 +24,15 @@ struct duet_graph; /* recorded tasks; the application owns it until duet_graph_f
 /*
  * Records, until duet_graph_end, the tasks that the calling thread submits, which run as usual.
  * Tasks that tasks submit, hints and waits are not recorded. DUET_EINVAL: the thread records
- * already, or runs a task.
+ * already, or runs a task. DUET_ENOMEM.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_begin(struct duet_runtime *runtime);
 
 /*
  * Ends the recording, also with an error; *out is then NULL. DUET_EINVAL: the thread records
- * nothing; a recorded task comes after others by references (`after`); the thread has called
- * duet_acquire, duet_unregister, duet_unregister_submit or duet_uncut meanwhile, which a graph
- * cannot do again. DUET_ENOMEM.
+ * nothing, or runs a task (its recording then goes on); a recorded task comes after others by
+ * references (`after`); the thread has called duet_acquire, duet_unregister, duet_unregister_submit
+ * or duet_uncut meanwhile, outside of tasks, which a graph cannot do again. DUET_ENOMEM.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
                                                struct duet_graph **out);
@@ -38,10 +40,14 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
 /*
  * Submits all tasks of a graph again, each as duet_submit. A task has no reference then; its `done`
  * is called, with the same argument. Any thread; the calling thread may record another graph, in
- * which the tasks then are. Submitted at full cost are tasks with a name or other properties of
- * struct duet_task_extra, with more than DUET_ARGS_INLINE bytes of arguments, and with scratch, and
- * all tasks inside of others, of runs with several nodes, and of runs with perturbations. Errors as
- * duet_submit: tasks of the graph before the refused one were submitted.
+ * which the tasks then are. Each thread that submits a graph may exceed config.window by up to 31
+ * tasks, where others submit at the same time. DUET_EINVAL: `graph` is NULL, or of another runtime.
+ * Other errors as duet_submit: tasks of the graph before the refused one were submitted.
+ *
+ * Submitted at full cost are tasks with a name, an iteration, a node or a `done`, with scratch, and
+ * with more than DUET_ARGS_INLINE bytes of arguments (two values of duet_insert of up to 16 bytes
+ * each fit, with their sizes); and all tasks inside of others, of runs with several nodes, and of
+ * runs with perturbations.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
                                                   struct duet_graph *graph);
@@ -49,7 +55,8 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
 /*
  * Replaces, in later submissions, the value number `value` (from 0) of task number `task` (from 0,
  * in the order of recording) that was given to duet_insert; or, with number 0, all arguments of a
- * task that was given to duet_submit. `bytes` is their size, as before; they are copied.
+ * task that was given to duet_submit. `bytes` is the size of the value, or of all arguments, as in
+ * the recording; they are copied from `at`.
  * DUET_EINVAL: there is no such value.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_set_value(struct duet_graph *graph, size_t task,
@@ -57,9 +64,10 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_set_value(struct duet_graph *graph, s
 
 /*
  * Lets tasks use `instead`, in later submissions, where they used `recorded` in the recording,
- * whatever was set before: two calls exchange two handles. Both have the same rows, columns and
- * element size. DUET_EINVAL: they have not, either is no matrix, a part, or of another runtime, or
- * no task of the graph used `recorded`.
+ * whatever was set before: two calls exchange two handles. `recorded` may have been unregistered
+ * since. DUET_EINVAL: no task of the graph used `recorded`; `instead` is NULL or of another
+ * runtime; the two differ in rows, columns or element size; or one of them is a part of cut data,
+ * or no matrix.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_set_handle(struct duet_graph *graph,
                                                       struct duet_handle *recorded,
