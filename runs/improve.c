@@ -348,6 +348,9 @@ static void execute(uint64_t job, FILE *stream, void *data)
     for (size_t i = 0; i < best->count; i++)
         duet__wire_write(stream, &(struct place){best->tasks[i].worker, best->tasks[i].start_s}, 1,
                          sizeof(struct place));
+    duet__schedule_free(best);
+    solution_fini(&search.now);
+    g_array_unref(search.path);
 }
 
 /* Adds what a job has found to the schedules that `together` knows. */

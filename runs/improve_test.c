@@ -57,13 +57,13 @@ static double least_s(const struct duet__request *request, struct duet__schedule
 static void search(const struct duet__request *request, const struct duet__series *start,
                    double best_s)
 {
-    for (double seconds = 0.05;; seconds *= 2) {
+    for (unsigned long ms = 50;; ms *= 2) {
         struct duet__improved out;
         struct duet_message message = {""};
         int number = 0;
         double found_s;
 
-        if (duet__improve(request, start, 1, seconds, &out, &number, &message))
+        if (duet__improve(request, start, 1, (double)ms / 1000, &out, &number, &message))
             g_error("%s", message.text);
         found_s = out.run.stats.makespan_s;
         g_assert_cmpfloat(simulated_s(request, out.schedule), ==, found_s);
