@@ -104,7 +104,7 @@ static struct duet_event *run(struct duet__core_config config, bool as_graph, si
     return events;
 }
 
-/* What a graph submits again runs as if its tasks were submitted again: the same records. */
+/* A graph submitted again leaves the same records as its tasks submitted one by one. */
 static void test_same(void)
 {
     const struct duet__core_config configs[] = {
@@ -240,7 +240,7 @@ static void test_handles(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is recorded, and what is refused                                                        */
+/* Tasks that are recorded, and those that are refused                                          */
 
 /* A graph has what the thread submits itself, also by another graph; inside a task both work. */
 static void test_recorded(void)

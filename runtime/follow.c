@@ -5,8 +5,8 @@
  * instead that is planned earlier than its own next task.
  *
  * Runs follow each other in one runtime; a run begins with the first task after the opening,
- * duet_stats_reset or duet_recover. What belongs to a run carries its number, so that nothing has
- * to be reset while idle workers look at it.
+ * duet_stats_reset or duet_recover. Places and marks carry the number of their run, so that nothing
+ * has to be reset while idle workers look at them. One thread submits the first task of a run.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -95,9 +95,10 @@ static uint64_t index_of(const struct state *state, const struct duet_task *task
 static const struct duet__planned *plan_of(const struct state *state, const struct duet_task *task)
 {
     const uint64_t index = index_of(state, task);
-    const struct duet__planned *planned = &state->schedule->tasks[index];
+    const struct duet__planned *tasks = state->schedule->tasks;
 
-    return index < state->schedule->count && planned->worker != DUET__UNPLANNED ? planned : NULL;
+    return index < state->schedule->count && tasks[index].worker != DUET__UNPLANNED ? &tasks[index]
+                                                                                    : NULL;
 }
 
 /* Ends the run unless a task is what the schedule says of it. Returns true if it is. */

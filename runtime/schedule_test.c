@@ -51,7 +51,7 @@ static void test_read(void)
     duet__schedule_free(schedule);
 }
 
-/* What is written is read again. */
+/* A schedule that is written is read again as it was. */
 static void check_again(const struct duet__schedule *schedule)
 {
     g_autofree char *text = text_of(schedule);
