@@ -49,3 +49,30 @@ function(duet_recorder folder)
   install(TARGETS duet_openmp
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT command)
 endfunction()
+
+# duet_gomp(FOLDER): libduet-gomp.so, by which programs with gcc's OpenMP run on duet. It has all of
+# libduet inside, hidden, so that its calls are as cheap as in one program.
+function(duet_gomp folder)
+  if(NOT TARGET duet_shared)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  list(APPEND sources ${PROJECT_SOURCE_DIR}/openmp/names.c)
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/gomp.map)
+  get_target_property(objects duet_shared SOURCES)
+  get_target_property(libraries duet_shared LINK_LIBRARIES)
+  add_library(duet_gomp SHARED ${sources} ${objects})
+  target_include_directories(duet_gomp PRIVATE
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/include)
+  set_source_files_properties(${sources} PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
+  duet_lto_link(duet_gomp ON)
+  target_link_libraries(duet_gomp PRIVATE duet_flags ${libraries} ${CMAKE_DL_LIBS})
+  target_link_options(duet_gomp PRIVATE ${DUET_CUDA_EXIT}
+    -Wl,--version-script=${exports} -Wl,-Bsymbolic -Wl,--as-needed)
+  set_target_properties(duet_gomp PROPERTIES
+    OUTPUT_NAME duet-gomp LINKER_LANGUAGE C C_VISIBILITY_PRESET hidden LINK_DEPENDS ${exports}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
+  add_dependencies(duet_command duet_gomp)
+  install(TARGETS duet_gomp
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT command)
+endfunction()

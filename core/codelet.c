@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: their implementations by architecture and their performance models. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,4 +271,9 @@ const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel)
         if (c->index == kernel)
             return c->name;
     return NULL;
+}
+
+void duet__codelet_rename(struct duet_codelet *codelet, const char *name)
+{
+    (void)snprintf(codelet->name, sizeof codelet->name, "%s", name);
 }

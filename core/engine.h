@@ -308,6 +308,33 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
 void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__completion *report,
                  bool kept);
 
+/*
+ * Holds the newest task of the worker, which has no children left, in a wait for something beside
+ * the core (a barrier), or lets it go on: duet__next then says RESUME. On the worker's thread.
+ */
+void duet__body_hold(struct duet_runtime *core, unsigned worker, bool held);
+
+/*
+ * Makes a task that no policy sees: a member of a team, of a codelet that waits, without accesses.
+ * Called on the thread of worker `by`. Errors as duet_submit. duet__member_give then gives it to a
+ * worker that runs none of the core's tasks, as the command *command, RUN, on that worker's thread.
+ */
+DUET_MUST_CHECK int duet__member_new(struct duet_runtime *core, unsigned by,
+                                     const struct duet_task_desc *desc, double now,
+                                     struct duet_task **out, struct duet_message *message);
+void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                       double now, struct duet__engine_command *command);
+
+/*
+ * For tasks that wait, on their worker's thread. duet__expand_any_data: their children may use data
+ * that is no block of theirs, and that no task but them uses while they run. duet__child_hold
+ * counts one child more, until duet__child_release, on any thread.
+ */
+void duet__expand_any_data(struct duet_expansion *expansion);
+unsigned duet__expand_worker(const struct duet_expansion *expansion);
+void duet__child_hold(struct duet_expansion *expansion);
+void duet__child_release(struct duet_runtime *core, struct duet_expansion *expansion);
+
 /* True if duet__body_run has to run the task. */
 bool duet__task_waits(const struct duet_task *task);
 
@@ -427,6 +454,14 @@ bool duet__class_expands(const struct duet__class *klass);
 uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
 /* Returns the number of a handle, from 1 in order of registration. */
 uint64_t duet__handle_number(const struct duet_handle *handle);
+/* Returns the engine of a core. */
+void *duet__engine_of(const struct duet_runtime *core);
+/* Gives a codelet another name, which nothing but records shows, while no task runs. */
+void duet__codelet_rename(struct duet_codelet *codelet, const char *name);
+/* Returns the number of tasks that have not ended. */
+uint64_t duet__unfinished(const struct duet_runtime *core);
+/* Waits for a moment, as threads do for a lock. */
+void duet__rest_now(unsigned tries);
 /* Returns the highest number that a task has got so far. */
 uint64_t duet__numbered(const struct duet_runtime *core);
 /* Returns the bytes of all registered handles. */

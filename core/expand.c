@@ -71,6 +71,8 @@ int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row
 
 static int check_child(struct duet_expansion *expansion, const struct duet_task_desc *desc)
 {
+    if (expansion->any_data)
+        return DUET_OK;
     for (size_t i = 0; desc && desc->accesses && i < desc->access_count; i++) {
         const struct duet_handle *handle = desc->accesses[i].handle;
         if (handle && desc->accesses[i].mode == DUET_SCRATCH)
@@ -447,6 +449,7 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     atomic_init(&body.failed, DUET_OK);
     body.blocks = NULL;
     body.block_count = 0;
+    body.any_data = false;
     body.any = false;
     body.kept = 0;
     body.self = &core->workers[worker];
@@ -476,6 +479,37 @@ void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__
     self->nested.running = NULL; /* tasks submitted meanwhile are not to stay with this worker */
     if (report)
         duet__trace_piece(core, self, self->body->task, report, kept);
+}
+
+void duet__expand_any_data(struct duet_expansion *expansion)
+{
+    expansion->any_data = true;
+}
+
+unsigned duet__expand_worker(const struct duet_expansion *expansion)
+{
+    return expansion->self->index;
+}
+
+void duet__child_hold(struct duet_expansion *expansion)
+{
+    atomic_fetch_add_explicit(&expansion->unfinished, 1, memory_order_relaxed);
+    expansion->any = true;
+}
+
+void duet__child_release(struct duet_runtime *core, struct duet_expansion *expansion)
+{
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    const int by = core->ops->inside(core->engine);
+    view_begin(&view, core, core->ops->now(core->engine), by < 0 ? DUET_SUBMITTER : by, &ops);
+    (void)duet__child_finished(&view, expansion);
+    duet__view_flush(&view);
+}
+
+void duet__body_hold(struct duet_runtime *core, unsigned worker, bool held)
+{
+    atomic_store_explicit(&core->workers[worker].body->ready, !held, memory_order_relaxed);
 }
 
 bool duet__task_waits(const struct duet_task *task)

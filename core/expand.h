@@ -16,6 +16,7 @@ struct duet_expansion {
     _Atomic(int) failed;          /* status of its failure, or of the first child's; 0: none */
     struct parts *blocks;         /* a list for each access with blocks */
     unsigned block_count;         /* blocks of all lists: as many as a task may have accesses */
+    bool any_data; /* children use data beyond its blocks, which no task outside uses meanwhile */
     /* fields of a task that waits */
     bool any;                     /* children were submitted since it last waited */
     uint64_t kept;                /* children that the worker keeps to itself: nested.c */

@@ -37,6 +37,7 @@
 
 enum {
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
+    MASK_MEMBER = 255,       /* `mask` of a task that no policy sees */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
     POOL_EXACT = 8,          /* number of accesses up to which each has a pool of its own */
     POOLS = POOL_EXACT + 15, /* more accesses: a pool for each power of two up to 131,072 */

@@ -295,6 +295,11 @@ static void free_nodes(struct duet_runtime *core)
     free(core->queued_ns);
 }
 
+void *duet__engine_of(const struct duet_runtime *core)
+{
+    return core->engine;
+}
+
 void duet__core_free(struct duet_runtime *core)
 {
     if (!core)

@@ -473,6 +473,11 @@ uint64_t duet__handle_number(const struct duet_handle *handle)
     return handle->id;
 }
 
+uint64_t duet__unfinished(const struct duet_runtime *core)
+{
+    return unfinished(core);
+}
+
 uint64_t duet__numbered(const struct duet_runtime *core)
 {
     return atomic_load_explicit(&core->submitted, memory_order_relaxed);

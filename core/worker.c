@@ -322,6 +322,34 @@ __attribute__((cold)) static bool give_body(struct duet_view *view, struct worke
     return true;
 }
 
+int duet__member_new(struct duet_runtime *core, unsigned by, const struct duet_task_desc *desc,
+                     double now, struct duet_task **out, struct duet_message *message)
+{
+    int error = duet__task_new(core, (int)by, desc, out, message);
+    if (error)
+        return error;
+    (*out)->mask = MASK_MEMBER;
+    duet__link_alone(core, *out, now);
+    return DUET_OK;
+}
+
+void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_task *task,
+                       double now, struct duet__engine_command *command)
+{
+    struct worker *self = &core->workers[worker];
+    task->submitted = NULL;
+    task->worker = worker;
+    task->predicted_s = 0;
+    task->state = TASK_BODY;
+    self->at_body = true;
+    self->nested.running = task->klass;
+    self->nested.now = now;
+    (void)set_hungry(core, worker, false);
+    atomic_store(&self->fed, true);
+    *command =
+        (struct duet__engine_command){.kind = DUET_RUN, .worker = worker, .task = task};
+}
+
 /* Fills *command with the worker's next command. */
 static void choose_command(struct duet_view *view, struct worker *worker,
                            struct duet__engine_command *command)
@@ -489,7 +517,7 @@ static HOT void task_ended(struct duet_view *view, struct worker *worker, struct
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
     const struct duet_policy *policy = policy_of(core);
-    if (policy->epilogue && !initialises) {
+    if (policy->epilogue && !initialises && task->mask != MASK_MEMBER) {
         const struct duet_times times = {report->start_s - report->before_s, report->end_s,
                                          task->predicted_s};
         policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
@@ -581,6 +609,11 @@ void duet__spin_rest(unsigned tries)
     duet__rest_fn rest = atomic_load_explicit(&rest_of_engine, memory_order_relaxed);
     if (rest)
         rest(tries);
+}
+
+void duet__rest_now(unsigned tries)
+{
+    duet__spin_rest(tries);
 }
 
 void duet__spin_wait(struct spin *lock)

@@ -15,6 +15,8 @@
 
 #include <omp-tools.h>
 
+#include "openmp/names.h"
+
 enum duet__step_kind {
     DUET__STEP_CREATE,  /* creates a task */
     DUET__STEP_DEPEND,  /* waits as a task with the same clauses would */
@@ -115,18 +117,6 @@ struct duet__piece_access {
     const char *mode; /* as in the file */
 };
 
-/* The code of a construct, or of a parallel region outside its tasks. It is a kernel, together with
- * the other copies that a compiler makes of a loop. */
-struct duet__omp_place {
-    const void *code; /* NULL: none */
-    const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
-    /* set by duet__omp_names */
-    uint32_t kernel; /* its number in the file */
-    char *name;      /* kernel's name; NULL: an earlier place has it */
-    char *key;       /* equal for all places of a kernel; NULL: not known */
-    size_t rank;     /* among the places of that name, by code */
-};
-
 struct duet__omp_graph {
     const struct duet__omp_recording *of;
     struct duet__omp_list pieces, after, accesses; /* struct duet__omp_piece, uint32_t, _access */
@@ -145,16 +135,5 @@ void duet__omp_graph_fini(struct duet__omp_graph *graph);
  * a line on standard error and exit status 2.
  */
 const char *duet__omp_beyond(void);
-
-/* Returns the begin of the program or library that has `code`; NULL: not known. */
-const void *duet__omp_module(const void *code);
-
-/*
- * Numbers the kernels of `count` places, and names the first place of each: its kind, and
- * "file.c:12" from the program's debugging information, else "module+0x1234", which is the same in
- * every run. Places of one line of one function are one kernel, but in programs of gcc. false: out
- * of memory.
- */
-bool duet__omp_names(struct duet__omp_place *places, size_t count, bool of_gcc);
 
 #endif

@@ -168,6 +168,29 @@ int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg)
     return error && reached(arg) ? DUET_OK : error;
 }
 
+void duet__team_keep(void *engine, double spin_s)
+{
+    struct real *real = engine;
+    (void)pthread_mutex_lock(&real->first.mutex);
+    while (!is_free(real))
+        (void)wait_aside(real);
+    first_take(real, FIRST_APPLICATION);
+    (void)pthread_mutex_unlock(&real->first.mutex);
+    if (spin_s >= 0)
+        real->spin_s = spin_s;
+    duet__one_thread_end(real);
+    real->has_one_thread = false;
+}
+
+void duet__team_leave(void *engine)
+{
+    struct real *real = engine;
+    (void)pthread_mutex_lock(&real->first.mutex);
+    real->workers[0].owed = true;
+    first_leave(real);
+    (void)pthread_mutex_unlock(&real->first.mutex);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* The spare thread                                                                             */
 

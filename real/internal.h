@@ -182,6 +182,7 @@ struct worker {
     _Atomic(bool) asking;  /* a device's thread is in a call into the core */
     /* written by others */
     _Alignas(CACHE_LINE) struct park park;
+    _Atomic(struct duet_task *) member; /* its part of a team, to begin; NULL: none */
 };
 
 /* Lines already printed for the user: engine.c. */
@@ -255,6 +256,7 @@ struct real {
     struct places *places;
     bool has_devices; /* some worker is a device */
     bool spin; /* there is a core for every thread: threads with nothing to do spin for a while */
+    double spin_s; /* so long, on CPU workers; 0: they do not */
     unsigned cpus;
     unsigned forks; /* duet__forks when it was made: it belongs to this process */
     struct worker *workers;

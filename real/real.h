@@ -95,6 +95,33 @@ DUET_MUST_CHECK int duet__real_new(void **out, const struct duet_machine *machin
 
 const struct duet__engine_ops *duet__real_ops(void);
 
+/* ------------------------------------------------------------------------------------------- */
+/* Teams: programs whose threads are the engine's CPU workers, as those of OpenMP. */
+
+/*
+ * Keeps the first CPU worker for the threads of the application that call duet__team_run, one at a
+ * time, until duet__team_leave, which comes before duet_close. Workers with nothing to do spin for
+ * `spin_s` (below 0: as always). Libraries keep their numbers of threads (one_thread.c).
+ */
+void duet__team_keep(void *engine, double spin_s);
+void duet__team_leave(void *engine);
+
+/*
+ * Runs one task of this description on each CPU worker at once, whose codelet waits, past the
+ * policy; the calling thread is the first worker. Returns when that worker's has ended: the tasks
+ * have to wait for each other before they end. Errors as duet_submit: some may have begun.
+ */
+DUET_MUST_CHECK int duet__team_run(void *engine, const struct duet_task_desc *member,
+                                   struct duet_message *message);
+
+/*
+ * Waits, in a task of duet__team_run that has no children left, until `reached` says so, and runs
+ * other tasks of the worker meanwhile. It is asked again after each task, and after
+ * duet__team_call, which a thread calls that has changed its answer.
+ */
+void duet__team_wait(void *engine, bool (*reached)(void *arg), void *arg);
+void duet__team_call(void *engine);
+
 /*
  * Connects the engine to its core, starts the threads and opens the devices, and returns when all
  * are ready. On error nothing runs any more, and the core has to be freed (which destroys the

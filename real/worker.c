@@ -294,8 +294,8 @@ static enum rest rest_worker(struct worker *self, const struct until *until)
 {
     struct real *real = self->real;
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
-    if (real->spin)
-        duet__spin(self, duet__clock_now(&real->clock) + SPIN_NS * 1e-9);
+    if (real->spin_s > 0)
+        duet__spin(self, duet__clock_now(&real->clock) + real->spin_s);
     if (until && until->leaves && !park_called(&self->park))
         return REST_ENOUGH;
     for (;;) {
@@ -388,15 +388,21 @@ static bool all_wait(struct real *real)
     return atomic_load(&real->first.waiting) || duet__failed(real->core);
 }
 
-/* Runs the worker's other tasks on top of the one that waits. Returns that when it may go on. */
-static const struct duet_task *run_others(struct worker *self)
+/*
+ * Runs the worker's other tasks on top of the one that waits: for its children, or (`wanted` not
+ * NULL) for something else. Returns that task when it may go on.
+ */
+static const struct duet_task *run_others(struct worker *self, const struct until *wanted)
 {
     struct duet_runtime *core = self->real->core;
     struct duet__ops ops = {0};
     bool called = false;
-    const struct until until = {.reached = note_call, .arg = &called, .watches = true};
+    const struct until note = {.reached = note_call, .arg = &called, .watches = true};
+    const struct until *until = wanted ? wanted : &note;
     struct duet__engine_command command = {.kind = DUET_IDLE};
     while (command.kind != DUET_RESUME) {
+        if (wanted && wanted->reached(wanted->arg))
+            duet__body_hold(core, self->index, false);
         if (duet__nested_any(core, self->index))
             (void)run_nested(self, NULL, &ops);
         self->owed = true;
@@ -406,7 +412,7 @@ static const struct duet_task *run_others(struct worker *self)
         } else if (command.kind == DUET_IDLE) {
             self->owed = false;
             atomic_store_explicit(&self->resting, true, memory_order_relaxed);
-            if (rest_worker(self, &until) == REST_STUCK && all_wait(self->real))
+            if (rest_worker(self, until) == REST_STUCK && all_wait(self->real))
                 duet__give_up(core, self->index, duet__worker_now(self));
             atomic_store_explicit(&self->resting, false, memory_order_relaxed);
             ops.steal_attempts = 0;
@@ -438,21 +444,26 @@ static void end_piece(struct worker *self)
     duet__pause(core, self->index, &report, self->in_batch);
 }
 
-void duet__real_await(void *engine, bool last)
+/* Lets the newest task of the worker wait, as run_others. */
+static void wait_body(struct worker *self, const struct until *wanted)
 {
-    const struct real *real = engine;
-    struct worker *self = &real->workers[duet__inside(engine)];
     struct duet__ops ops = {0};
     const bool in_batch = self->in_batch;
     end_piece(self);
     if (in_batch)
         end_batch(self, &ops);
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
-    const struct duet_task *task = run_others(self);
+    const struct duet_task *task = run_others(self, wanted);
     self->piece_s = duet__worker_now(self);
     show_task(self, task, self->piece_s);
     if (in_batch)
         begin_batch(self);
+}
+
+void duet__real_await(void *engine, bool last)
+{
+    const struct real *real = engine;
+    wait_body(&real->workers[duet__inside(engine)], NULL);
 }
 
 void duet__real_run_kept(void *engine)
@@ -475,6 +486,61 @@ void duet__real_run_kept(void *engine)
     self->piece_s = self->now_s;
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Teams                                                                                        */
+
+/* Begins the worker's part of a team, if one is waiting for it. */
+static bool run_member(struct worker *self, struct duet__ops *ops)
+{
+    struct duet__engine_command command;
+    if (!atomic_load_explicit(&self->member, memory_order_relaxed))
+        return false;
+    struct duet_task *task = atomic_exchange(&self->member, NULL);
+    duet__member_give(self->real->core, self->index, task, duet__worker_now(self), &command);
+    run_task(self, &command, ops);
+    return true;
+}
+
+int duet__team_run(void *engine, const struct duet_task_desc *member, struct duet_message *message)
+{
+    struct real *real = engine;
+    struct worker *self = &real->workers[0];
+    struct duet__ops ops = {0};
+    const struct inside *before = duet__enter(&self->inside);
+    double now = duet__worker_now(self);
+    int error = DUET_OK;
+    for (unsigned w = real->cpus; w-- > 0 && !error;) {
+        struct duet_task *task;
+        error = duet__member_new(real->core, 0, member, now, &task, message);
+        if (error)
+            continue;
+        atomic_store(&real->workers[w].member, task);
+        if (w > 0)
+            (void)duet__park_wake(&real->workers[w].park);
+    }
+    if (!error)
+        (void)run_member(self, &ops);
+    (void)duet__enter(before);
+    return error;
+}
+
+void duet__team_wait(void *engine, bool (*reached)(void *arg), void *arg)
+{
+    const struct real *real = engine;
+    struct worker *self = &real->workers[duet__inside(engine)];
+    const struct until wanted = {.reached = reached, .arg = arg, .watches = true};
+    duet__body_hold(real->core, self->index, true);
+    wait_body(self, &wanted);
+}
+
+void duet__team_call(void *engine)
+{
+    struct real *real = engine;
+    for (unsigned w = 0; w < real->cpus; w++)
+        if (duet__inside(engine) != (int)w)
+            duet__park_nudge(&real->workers[w].park);
+}
+
 /*
  * Runs a worker's commands. When a thread leaves the first worker and the core has not said that
  * there is nothing to do, the spare thread is woken to ask. If all is finished, the thread itself
@@ -488,6 +554,8 @@ static enum served serve_worker(struct worker *self, const struct until *until)
     self->owed = true;
     for (;;) {
         struct duet__engine_command command;
+        if (run_member(self, &ops))
+            continue;
         duet__next(self->real->core, self->index, self->now_s, &command, &ops);
         if (command.kind == DUET_EXIT)
             return SERVED_EXIT;

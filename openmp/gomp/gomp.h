@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The interface of gcc's OpenMP library over duet. A parallel region is a team whose threads are
+ * the CPU workers of a runtime of that size: each implicit task is a member (real/real.h), and each
+ * deferred explicit task is a child of the task that creates it. Names: GOMP_* and omp_* as gcc's
+ * compilers call them (GCC 12), everything else as OpenMP 5.1 has it.
+ */
+#ifndef DUET_OPENMP_GOMP_H
+#define DUET_OPENMP_GOMP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/duet.h>
+
+/* Begins the definition of a function that programs call. */
+#define DUET__ABI(type, name, ...)                                                                 \
+    DUET_EXPORT type name(__VA_ARGS__);                                                            \
+    type name(__VA_ARGS__)
+
+enum { OMP_LINE = 64, OMP_SHARES = 8 };
+
+/* Kinds of schedules, as in OMP_SCHEDULE and omp_sched_t. */
+enum omp_schedule {
+    OMP_RUNTIME,
+    OMP_STATIC,
+    OMP_DYNAMIC,
+    OMP_GUIDED,
+    OMP_AUTO,
+    OMP_KINDS = 7 /* mask of these in an argument of GOMP_loop_start */
+};
+
+/* Internal control variables of a task's data environment. */
+struct omp_icv {
+    unsigned threads; /* nthreads-var */
+    bool dynamic;
+    unsigned schedule; /* enum omp_schedule; bit 31: monotonic */
+    int chunk;
+    unsigned levels; /* max-active-levels-var as set; one is supported */
+    unsigned team_limit, teams;
+    struct omp_icv *next; /* in a list of the team that frees it */
+};
+
+/* Settings of the process, from OMP_*, read once. */
+struct omp_settings {
+    struct omp_icv icv;
+    unsigned cores, thread_limit;
+    int priority; /* max-task-priority-var */
+    bool cancellation, binds;
+    unsigned bind;  /* omp_proc_bind_t */
+    double spin_s;  /* of OMP_WAIT_POLICY; below 0: as always */
+    size_t stack_bytes;
+};
+
+/* Returns the settings. A bad one ends the process with a line on standard error and status 2. */
+const struct omp_settings *duet__omp_settings(void);
+
+/* A worksharing construct that members of a team are in. */
+struct omp_share {
+    /* twice the number of the construct that it serves next or now, plus 1 when it is set up */
+    _Alignas(OMP_LINE) _Atomic(uint64_t) turn;
+    _Atomic(bool) claimed; /* a member sets it up */
+    _Atomic(bool) cancelled;
+    _Atomic(unsigned) left; /* members that have left it */
+    uint64_t start, stop, step; /* a loop's values */
+    uint64_t count, chunk;      /* its iterations */
+    unsigned schedule;
+    bool ordered_loop;
+    unsigned dimensions;        /* doacross: of `counts` */
+    uint64_t *counts;           /* doacross: iterations of each dimension */
+    _Atomic(uint64_t) *posted;  /* doacross: by outer iteration, inner ones that were posted */
+    uintptr_t *reductions;      /* of the member that set it up */
+    void *memory;               /* memory that the members share */
+    _Alignas(OMP_LINE) _Atomic(uint64_t) next; /* first iteration that nobody has */
+    _Atomic(uint64_t) ordered; /* first iteration whose turn has not passed */
+};
+
+struct omp_team;
+
+/* What a thread of a team knows beside its task. For that thread. */
+struct omp_member {
+    _Alignas(OMP_LINE) uint64_t constructs, singles; /* worksharing constructs met so far */
+    struct omp_share *share;                         /* the current one; NULL: none */
+    uint64_t trips;                                  /* static schedule: chunks taken */
+    uint64_t first, end;                             /* iterations of the current chunk */
+    unsigned created;                                /* tasks since the last look at the window */
+};
+
+/* A taskgroup, or a region with reductions. */
+struct omp_group {
+    struct omp_group *up;
+    uintptr_t *reductions; /* the newest; NULL: none */
+    _Atomic(bool) cancelled;
+    _Atomic(uint64_t) tasks; /* deferred ones that have not ended */
+    bool alone;              /* its task had no other children when it began */
+};
+
+/* An address in depend clauses of the children of one task. */
+struct omp_token {
+    const void *address;
+    struct duet_handle *handle;
+    struct omp_token *next; /* in its bucket, or among spare ones */
+    char byte;              /* the handle's data */
+};
+
+struct omp_tokens {
+    struct omp_token **buckets;
+    size_t count, room; /* room: a power of two */
+};
+
+/* A task region that a thread executes, on that thread's stack. */
+struct omp_task {
+    struct omp_task *up; /* the task on top of which it runs; NULL: none */
+    struct omp_team *team;
+    struct omp_member *member; /* NULL: an explicit task */
+    unsigned thread;           /* omp_get_thread_num */
+    bool final;
+    bool waits;                       /* children were deferred since it waited for them last */
+    struct duet_expansion *expansion; /* NULL: children run at once */
+    struct omp_group *group;
+    const struct omp_icv *icv;
+    struct omp_tokens tokens;
+};
+
+/* A team, and the region that it executes. */
+struct omp_team {
+    struct omp_runtime *on; /* NULL: of one thread, whose tasks run at once */
+    unsigned size, level, active_level;
+    struct omp_task *up; /* the task that met the region */
+    void (*run)(void *data);
+    void *data;
+    struct omp_icv icv;
+    struct omp_group *group;             /* of reductions of the region; NULL: none */
+    _Atomic(struct omp_icv *) icvs;      /* those changed by its tasks */
+    struct omp_member *members;
+    void *copied; /* copyprivate */
+    bool shared_first; /* the region is one worksharing construct: its members begin in it */
+    _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
+    _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
+    _Atomic(bool) deferred; /* some task was deferred since the last barrier */
+    _Atomic(bool) cancelled;
+    _Atomic(unsigned) cancel_arrived; /* barriers that a cancellation ends */
+    _Alignas(OMP_LINE) _Atomic(uint64_t) phase; /* barriers passed */
+    _Atomic(uint64_t) cancel_phase;
+    _Alignas(OMP_LINE) _Atomic(uint64_t) singles; /* single constructs that have their thread */
+    struct omp_share shares[OMP_SHARES];
+};
+
+/* A runtime of duet for teams of one size. */
+struct omp_runtime {
+    unsigned size;
+    struct duet_runtime *core;
+    void *engine;
+    bool records;
+    struct omp_kernels *kernels; /* codelets by function */
+    struct omp_token **spare;    /* by worker: tokens of tasks that have ended */
+    struct omp_runtime *next;
+    struct omp_team team;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* team.c */
+
+extern _Thread_local struct omp_task *duet__omp_now __attribute__((tls_model("initial-exec")));
+
+/* The runtime of the region of several threads that is executed. */
+extern _Atomic(struct omp_runtime *) duet__omp_active;
+
+/* Makes the initial task of a thread that has none. */
+struct omp_task *duet__omp_first(void);
+
+/* Returns the task that the calling thread executes. */
+static inline struct omp_task *omp_now(void)
+{
+    struct omp_task *task = duet__omp_now;
+    return task ? task : duet__omp_first();
+}
+
+/*
+ * Executes a parallel region of `wanted` threads (0: as many as the environment says). `shared`: it
+ * is one worksharing construct, which the caller has set up; NULL: it is not.
+ */
+void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
+                      const struct omp_share *shared, struct omp_group *group);
+
+/* Returns the number of threads that a region now gets. */
+unsigned duet__omp_size(unsigned wanted);
+
+/* Waits for all members and their tasks. Returns true if it was ended by a cancellation. */
+bool duet__omp_barrier(bool ends);
+
+/* Waits until `reached`, executing tasks of the team meanwhile. */
+void duet__omp_wait(struct omp_task *task, bool (*reached)(void *arg), void *arg);
+
+/* Lets waiting members look again. */
+void duet__omp_call(struct omp_team *team);
+
+/* Pauses for a moment in a loop that waits for another thread; `tries` counts its rounds. */
+void duet__omp_rest(unsigned tries);
+
+/* Returns variables that the task may change. */
+struct omp_icv *duet__omp_own_icv(struct omp_task *task);
+
+/* Ends the process after a line on standard error. */
+__attribute__((noreturn)) void duet__omp_die(const char *format, ...) DUET_PRINTF(1, 2);
+
+/* Says that a program uses what is not here, and ends it. */
+__attribute__((noreturn)) void duet__omp_refuse(const char *name);
+
+/* kernels.c */
+struct omp_kernels *duet__omp_kernels_new(void);
+/* Returns the codelet of a function, made when it is first met; `kind` as in names of places. */
+const struct duet_codelet *duet__omp_kernel(struct omp_runtime *on, void (*run)(void *),
+                                            const char *kind);
+/* Gives kernels the names of their places in the program's source. */
+void duet__omp_rename(struct omp_runtime *on);
+
+/* ------------------------------------------------------------------------------------------- */
+/* task.c */
+
+/* Waits for the children of a task, and (duet__omp_children) frees their tokens. */
+void duet__omp_wait_children(struct omp_task *task);
+void duet__omp_children(struct omp_task *task);
+void duet__omp_tokens_free(struct omp_task *task);
+int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call);
+int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call);
+
+/* Registers reductions: `data` of so many threads, after `old`. `as`: memory that another has made. */
+void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, unsigned threads);
+
+void GOMP_taskgroup_start(void);
+void GOMP_taskgroup_end(void);
+void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
+
+/* ------------------------------------------------------------------------------------------- */
+/* work.c */
+
+/* Sets up a loop of a share from the values of a program; `up` as in unsigned loops. */
+void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
+                        uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk);
+void duet__omp_shares_reset(struct omp_team *team);
+
+#endif

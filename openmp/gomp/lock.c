@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks, critical and atomic: a word with the number of the thread that holds it, and a bit that
+ * says that others sleep until it is free (Drepper, "Futexes are tricky", 2011). Programs give a
+ * lock four bytes, a nestable one sixteen.
+ */
+#include "openmp/gomp/gomp.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef _Atomic(uint32_t) lock_word;
+
+enum { AWAITED = 1, SPINS = 100 };
+
+struct nestable {
+    lock_word word;
+    int count;                   /* for the owner */
+    _Atomic(const void *) owner; /* the task that holds it; NULL: none */
+};
+
+static uint32_t own_number(void)
+{
+    static _Thread_local uint32_t number;
+    if (!number)
+        number = (uint32_t)syscall(SYS_gettid) << 1;
+    return number;
+}
+
+static bool word_try(lock_word *word)
+{
+    uint32_t free = 0;
+    return atomic_compare_exchange_strong_explicit(word, &free, own_number(), memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static void word_wait(lock_word *word, const char *what)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (!atomic_load_explicit(word, memory_order_relaxed) && word_try(word))
+            return;
+        __builtin_ia32_pause();
+    }
+    for (;;) {
+        uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
+        if ((before & ~(uint32_t)AWAITED) == own_number())
+            duet__omp_die("a task waits for %s that its own thread holds, in a task beneath it: "
+                          "release it before a wait for tasks",
+                          what);
+        /* whoever has slept cannot know if others still do */
+        if (!before && atomic_compare_exchange_strong_explicit(word, &before,
+                                                               own_number() | AWAITED,
+                                                               memory_order_acquire,
+                                                               memory_order_relaxed))
+            return;
+        if (before && (before & AWAITED ||
+                       atomic_compare_exchange_strong(word, &before, before | AWAITED)))
+            (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, before | AWAITED, NULL, NULL, 0);
+    }
+}
+
+static void word_take(lock_word *word, const char *what)
+{
+    if (!word_try(word))
+        word_wait(word, what);
+}
+
+static void word_leave(lock_word *word)
+{
+    if (atomic_exchange_explicit(word, 0, memory_order_release) & AWAITED)
+        (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static lock_word unnamed, atomics;
+
+DUET__ABI(void, GOMP_critical_start, void)
+{
+    word_take(&unnamed, "a critical section");
+}
+
+DUET__ABI(void, GOMP_critical_end, void)
+{
+    word_leave(&unnamed);
+}
+
+DUET__ABI(void, GOMP_critical_name_start, void **name)
+{
+    word_take((lock_word *)name, "a critical section");
+}
+
+DUET__ABI(void, GOMP_critical_name_end, void **name)
+{
+    word_leave((lock_word *)name);
+}
+
+DUET__ABI(void, GOMP_atomic_start, void)
+{
+    word_take(&atomics, "an atomic operation");
+}
+
+DUET__ABI(void, GOMP_atomic_end, void)
+{
+    word_leave(&atomics);
+}
+
+/* Defines a function under its names in C and in Fortran. */
+#define LOCK_CALL(type, name, argument)                                                            \
+    DUET_EXPORT type name##_(void *lock) __attribute__((alias(#name)));                            \
+    DUET__ABI(type, name, argument)
+
+LOCK_CALL(void, omp_init_lock, void *lock)
+{
+    atomic_store((lock_word *)lock, 0);
+}
+
+LOCK_CALL(void, omp_destroy_lock, void *lock)
+{
+    (void)lock;
+}
+
+LOCK_CALL(void, omp_set_lock, void *lock)
+{
+    word_take(lock, "a lock");
+}
+
+LOCK_CALL(void, omp_unset_lock, void *lock)
+{
+    word_leave(lock);
+}
+
+LOCK_CALL(int, omp_test_lock, void *lock)
+{
+    return word_try(lock);
+}
+
+LOCK_CALL(void, omp_init_nest_lock, void *lock)
+{
+    struct nestable *nestable = lock;
+    atomic_store(&nestable->word, 0);
+    atomic_store(&nestable->owner, NULL);
+    nestable->count = 0;
+}
+
+LOCK_CALL(void, omp_destroy_nest_lock, void *lock)
+{
+    (void)lock;
+}
+
+LOCK_CALL(void, omp_set_nest_lock, void *lock)
+{
+    struct nestable *nestable = lock;
+    const void *task = omp_now();
+    if (nestable->owner != task) {
+        word_take(&nestable->word, "a lock");
+        nestable->owner = task;
+    }
+    nestable->count++;
+}
+
+LOCK_CALL(void, omp_unset_nest_lock, void *lock)
+{
+    struct nestable *nestable = lock;
+    if (--nestable->count == 0) {
+        nestable->owner = NULL;
+        word_leave(&nestable->word);
+    }
+}
+
+LOCK_CALL(int, omp_test_nest_lock, void *lock)
+{
+    struct nestable *nestable = lock;
+    const void *task = omp_now();
+    if (nestable->owner != task) {
+        if (!word_try(&nestable->word))
+            return 0;
+        nestable->owner = task;
+    }
+    return ++nestable->count;
+}

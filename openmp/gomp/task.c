@@ -1,0 +1,798 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Explicit tasks. A deferred one is a child of duet's task of the region or task that creates it,
+ * on handles that stand for the addresses of its depend clauses. A task of duet ends when its
+ * children have, so that a wait for the children of a task is one for all its descendants. Tasks
+ * that need not be deferred (a false if clause, within a final task, in a team of one thread) run
+ * at once, on the creator's stack; their children are those of the creator for duet.
+ */
+#include "openmp/gomp/gomp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine.h"
+
+/* Flags of GOMP_task and GOMP_taskloop. */
+enum {
+    FINAL = 1 << 1,
+    DEPEND = 1 << 3,
+    PRIORITY = 1 << 4,
+    UP = 1 << 8,
+    GRAINSIZE = 1 << 9,
+    IF = 1 << 10,
+    NOGROUP = 1 << 11,
+    REDUCTION = 1 << 12,
+    DETACH = 1 << 13,
+    STRICT = 1 << 14,
+};
+
+enum {
+    IS_FINAL = 1,   /* the task is final */
+    IS_BLOCK = 2,   /* its data is in a block of memory, which it frees */
+    HAS_EVENT = 4,  /* an event is in front of the data in the block */
+    ALIGNED = 64,   /* largest alignment of data that is expected */
+    INLINE = DUET_ARGS_INLINE - 24, /* bytes of data that need no block */
+    FEW = 16,       /* accesses that need no memory */
+    LOOK = 64,      /* tasks between two looks at the window */
+    WINDOW = 65536, /* deferred tasks that have not ended, above which their creator helps */
+};
+
+/* What a deferred task is given. */
+struct given {
+    void (*run)(void *data);
+    struct omp_group *group;
+    uintptr_t icv; /* of struct omp_icv, and the flags above */
+    union {
+        void *block;
+        char data[INLINE];
+    };
+};
+
+/* The event of a task with the clause detach, in front of its data. */
+struct event {
+    /* the end of the task's function, its fulfilment, and uses of data to be granted */
+    _Alignas(ALIGNED) atomic_size_t left;
+    struct omp_team *team;
+    struct duet_expansion *parent; /* the task is its child until none is left */
+    struct omp_group *group;
+    bool awaited;                         /* its creator waits for it, and has its memory */
+    struct duet__acquisition **uses;      /* keep what the task has written from others */
+    size_t use_count;
+    atomic_size_t granted;
+};
+
+/* A task to be created. */
+struct making {
+    void (*run)(void *data);
+    void *data;
+    void (*copy)(void *to, void *from);
+    size_t size, align;
+    unsigned flags;
+    int priority;
+    void **depend;         /* NULL: none */
+    void (*kernel)(void *); /* function whose kernel it is */
+    const uint64_t *range;  /* a loop's first and last value, which begin the data; NULL: none */
+    const struct event *event; /* its event, to be placed; NULL: none */
+    void **handle;             /* of the event, for the program */
+};
+
+static void *allocate(size_t align, size_t size)
+{
+    void *memory = NULL;
+    align = align < sizeof(void *) ? sizeof(void *) : align;
+    if (posix_memalign(&memory, align, size ? size : 1))
+        duet__omp_die("there is no memory left for tasks");
+    return memory;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Addresses of depend clauses                                                                  */
+
+static size_t bucket_of(const struct omp_tokens *tokens, const void *address)
+{
+    return (size_t)(((uintptr_t)address >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> 32) &
+           (tokens->room - 1);
+}
+
+static void tokens_grow(struct omp_tokens *tokens)
+{
+    struct omp_tokens larger = {.count = tokens->count,
+                                .room = tokens->room ? 4 * tokens->room : 64};
+    larger.buckets = calloc(larger.room, sizeof *larger.buckets);
+    if (!larger.buckets)
+        duet__omp_die("there is no memory left for depend clauses");
+    for (size_t i = 0; i < tokens->room; i++)
+        for (struct omp_token *next, *token = tokens->buckets[i]; token; token = next) {
+            size_t bucket = bucket_of(&larger, token->address);
+            next = token->next;
+            token->next = larger.buckets[bucket];
+            larger.buckets[bucket] = token;
+        }
+    free(tokens->buckets);
+    *tokens = larger;
+}
+
+static struct omp_token *token_new(const struct omp_task *task)
+{
+    struct omp_token **spare = &task->team->on->spare[task->thread], *token = *spare;
+    if (token) {
+        *spare = token->next;
+        return token;
+    }
+    token = allocate(0, sizeof *token);
+    if (duet_register_vector(task->team->on->core, &token->byte, 1, 1, &token->handle))
+        duet__omp_die("there is no memory left for depend clauses");
+    return token;
+}
+
+/* Returns the handle that stands for an address among the children of a task. */
+static struct duet_handle *token_of(struct omp_task *task, const void *address)
+{
+    struct omp_tokens *tokens = &task->tokens;
+    if (tokens->count >= tokens->room)
+        tokens_grow(tokens);
+    struct omp_token **bucket = &tokens->buckets[bucket_of(tokens, address)];
+    struct omp_token *token = *bucket;
+    while (token && token->address != address)
+        token = token->next;
+    if (token)
+        return token->handle;
+    if (!address)
+        duet__omp_refuse("depend(out: omp_all_memory)");
+    token = token_new(task);
+    token->address = address;
+    token->next = *bucket;
+    *bucket = token;
+    tokens->count++;
+    return token->handle;
+}
+
+/* Frees the handles of a task whose children have ended; in a recording each is used once. */
+void duet__omp_tokens_free(struct omp_task *task)
+{
+    struct omp_tokens *tokens = &task->tokens;
+    struct omp_runtime *on = task->team->on;
+    for (size_t i = 0; i < tokens->room; i++)
+        for (struct omp_token *next, *token = tokens->buckets[i]; token; token = next) {
+            next = token->next;
+            if (on->records) {
+                (void)duet__unregister_here(on->core, token->handle);
+                free(token);
+            } else {
+                token->next = on->spare[task->thread];
+                on->spare[task->thread] = token;
+            }
+        }
+    free(tokens->buckets);
+    *tokens = (struct omp_tokens){0};
+}
+
+void duet__omp_wait_children(struct omp_task *task)
+{
+    if (task->waits && task->expansion && duet_expand_wait(task->expansion))
+        duet__omp_die("a task failed: %s", duet_last_message(task->team->on->core));
+    task->waits = false;
+}
+
+void duet__omp_children(struct omp_task *task)
+{
+    duet__omp_wait_children(task);
+    if (task->tokens.room)
+        duet__omp_tokens_free(task);
+}
+
+/* An object of the type omp_depend_t. */
+struct depend_object {
+    void *address;
+    void *kind;
+};
+
+static size_t depend_count(void **depend)
+{
+    return (size_t)(uintptr_t)(depend[0] ? depend[0] : depend[1]);
+}
+
+/*
+ * Fills in the accesses of depend clauses. The array begins with the numbers of all and of written
+ * addresses, or with 0 and the numbers of all, written, mutually exclusive and read ones; written
+ * ones come first, objects last.
+ */
+static void depend_read(struct omp_task *task, void **depend, struct duet_access *accesses)
+{
+    enum { IN = 1, OUT = 2, INOUT = 3 };
+    const size_t count = depend_count(depend);
+    const bool is_long = !depend[0];
+    const size_t out = (size_t)(uintptr_t)depend[is_long ? 2 : 1];
+    const size_t mutex = out + (is_long ? (size_t)(uintptr_t)depend[3] : 0);
+    const size_t in = is_long ? mutex + (size_t)(uintptr_t)depend[4] : count;
+    depend += is_long ? 5 : 2;
+    for (size_t i = 0; i < count; i++) {
+        void *address = depend[i];
+        enum duet_mode mode = i < out ? DUET_RW : i < mutex ? DUET_COMMUTE : DUET_R;
+        if (i >= in) {
+            const struct depend_object *object = depend[i];
+            uintptr_t kind = (uintptr_t)object->kind;
+            address = object->address;
+            mode = kind == IN ? DUET_R : kind == OUT || kind == INOUT ? DUET_RW : DUET_COMMUTE;
+        }
+        accesses[i] = (struct duet_access){token_of(task, address), mode};
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Events                                                                                       */
+
+static void group_leave(struct omp_team *team, struct omp_group *group)
+{
+    if (group && atomic_fetch_sub(&group->tasks, 1) == 1)
+        duet__omp_call(team);
+}
+
+/* Counts one of the things that an event's task has to wait for; the last one ends the task. */
+static void event_step(struct event *event)
+{
+    struct omp_team *team = event->team;
+    const bool awaited = event->awaited;
+    if (atomic_fetch_sub(&event->left, 1) > 1)
+        return;
+    if (awaited) { /* its memory may be gone */
+        duet__omp_call(team);
+        return;
+    }
+    struct duet_runtime *core = team->on->core;
+    for (size_t i = 0; i < event->use_count; i++)
+        duet__acquisition_end(event->uses[i], duet_now(core), DUET_OK);
+    group_leave(team, event->group);
+    duet__child_release(core, event->parent);
+    free(event->uses);
+    free(event);
+}
+
+static void use_granted(void *arg, struct duet__acquisition *acquisition, int status)
+{
+    struct event *event = arg;
+    event->uses[atomic_fetch_add(&event->granted, 1)] = acquisition;
+    event_step(event);
+}
+
+/* Keeps the data of a task, which has been submitted, from others until its event. */
+static void event_uses(struct event *event, const struct duet_access *accesses, size_t count)
+{
+    struct duet_runtime *core = event->team->on->core;
+    event->uses = allocate(0, count * sizeof *event->uses);
+    for (size_t i = 0; i < count; i++) {
+        bool again = false, writes = false;
+        for (size_t k = 0; k < count; k++) {
+            again |= k < i && accesses[k].handle == accesses[i].handle;
+            writes |= accesses[k].handle == accesses[i].handle && accesses[k].mode != DUET_R;
+        }
+        event->use_count += !again;
+        if (!again) {
+            atomic_fetch_add(&event->left, 1);
+            if (duet__acquire_submit(core, accesses[i].handle, writes ? DUET_RW : DUET_R, 0,
+                                     use_granted, event))
+                duet__omp_die("a task with detach: %s", duet_last_message(core));
+        }
+    }
+}
+
+DUET__ABI(void, omp_fulfill_event, void *event)
+{
+    event_step(event);
+}
+
+static bool event_over(void *arg)
+{
+    const struct event *event = arg;
+    return atomic_load_explicit(&event->left, memory_order_acquire) == 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Executing                                                                                    */
+
+int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct given *given = (struct given *)(uintptr_t)call->args;
+    struct omp_runtime *on = duet__omp_active;
+    const uintptr_t flags = given->icv & (IS_FINAL | IS_BLOCK | HAS_EVENT);
+    struct event *event = flags & HAS_EVENT ? given->block : NULL;
+    void *block = flags & IS_BLOCK ? given->block : NULL;
+    struct omp_task task = {
+        .up = duet__omp_now,
+        .team = &on->team,
+        .thread = duet__expand_worker(expansion),
+        .final = flags & IS_FINAL,
+        .expansion = flags & IS_FINAL ? NULL : expansion,
+        .group = given->group,
+        .icv = (const struct omp_icv *)(given->icv - flags),
+    };
+    const bool cancelled = (task.group && atomic_load(&task.group->cancelled)) ||
+                           atomic_load_explicit(&on->team.cancelled, memory_order_relaxed);
+    duet__expand_any_data(expansion);
+    duet__omp_now = &task;
+    if (!cancelled)
+        given->run(event ? event + 1 : block ? block : given->data);
+    if (task.tokens.room)
+        duet__omp_children(&task);
+    duet__omp_now = task.up;
+    if (event)
+        event_step(event);
+    else
+        group_leave(&on->team, task.group);
+    if (block && !event)
+        free(block);
+    return DUET_OK;
+}
+
+/* Fills in a task's data. */
+static void data_fill(const struct making *making, void *to)
+{
+    if (making->copy)
+        making->copy(to, making->data);
+    else if (making->size)
+        memcpy(to, making->data, making->size);
+    if (making->range)
+        memcpy(to, making->range, 2 * sizeof *making->range);
+}
+
+/* Executes a task at once, on the stack of the one that creates it. */
+static void run_now(struct omp_task *creator, const struct making *making)
+{
+    struct omp_task task = {.up = creator,
+                            .team = creator->team,
+                            .thread = creator->thread,
+                            .final = creator->final || making->flags & FINAL,
+                            .group = creator->group,
+                            .icv = creator->icv};
+    void *block = making->copy ? allocate(making->align, making->size) : NULL;
+    if (!task.final)
+        task.expansion = creator->expansion;
+    if (block)
+        making->copy(block, making->data);
+    if (making->range)
+        memcpy(block ? block : making->data, making->range, 2 * sizeof *making->range);
+    duet__omp_now = &task;
+    making->run(block ? block : making->data);
+    if (task.tokens.room)
+        duet__omp_children(&task);
+    duet__omp_now = creator;
+    creator->waits |= task.waits;
+    free(block);
+}
+
+/* Makes the block of a task whose data does not fit its record, or that has an event. */
+static void *block_new(const struct making *making)
+{
+    const size_t front = making->event ? sizeof *making->event : 0;
+    char *block = allocate(front ? ALIGNED : making->align, front + making->size);
+    if (making->event) {
+        *(struct event *)block = *making->event;
+        *making->handle = block;
+        if (making->size)
+            *(void **)making->data = block;
+    }
+    data_fill(making, block + front);
+    return block;
+}
+
+static bool window_open(void *core)
+{
+    return duet__unfinished(core) <= WINDOW / 2;
+}
+
+/* Executes other tasks now and then while there are very many. */
+static void look_at_window(struct omp_task *creator)
+{
+    struct omp_member *member = &creator->team->members[creator->thread];
+    struct duet_runtime *core = creator->team->on->core;
+    if (++member->created % LOOK == 0 && duet__unfinished(core) > WINDOW)
+        duet__omp_wait(creator, window_open, core);
+}
+
+/* Creates a task that is deferred. */
+static void defer(struct omp_task *creator, const struct making *making)
+{
+    struct omp_team *team = creator->team;
+    struct given given = {.run = making->run,
+                          .group = creator->group,
+                          .icv = (uintptr_t)creator->icv | (making->flags & FINAL ? IS_FINAL : 0)};
+    const size_t count = making->depend ? depend_count(making->depend) : 0;
+    const bool fits =
+        making->size <= INLINE && making->align <= 8 && !making->copy && !making->event;
+    struct duet_access few[FEW], *accesses = few;
+    size_t bytes = offsetof(struct given, data) + making->size;
+    look_at_window(creator);
+    if (count > FEW)
+        accesses = allocate(0, count * sizeof *accesses);
+    if (count)
+        depend_read(creator, making->depend, accesses);
+    if (fits) {
+        data_fill(making, given.data);
+    } else {
+        given.block = block_new(making);
+        given.icv |= IS_BLOCK | (making->event ? HAS_EVENT : 0);
+        bytes = sizeof given;
+    }
+    const struct duet_task_desc desc = {
+        .codelet = duet__omp_kernel(team->on, making->kernel, ""),
+        .accesses = accesses,
+        .access_count = count,
+        .args = &given,
+        .args_bytes = bytes,
+        .priority = making->priority,
+    };
+    struct event *event = making->event ? given.block : NULL;
+    if (creator->group)
+        atomic_fetch_add(&creator->group->tasks, 1);
+    if (event)
+        duet__child_hold(event->parent);
+    creator->waits = true;
+    if (!atomic_load_explicit(&team->deferred, memory_order_relaxed))
+        atomic_store(&team->deferred, true);
+    /* before the task can run to its end, so that those who come after it wait for the event */
+    if (event)
+        atomic_fetch_add(&event->left, 1);
+    if (duet_expand_submit(creator->expansion, &desc))
+        duet__omp_die("a task cannot be created");
+    if (event && count)
+        event_uses(event, accesses, count);
+    if (event)
+        event_step(event);
+    if (accesses != few)
+        free(accesses);
+}
+
+/* A task whose creator waits for it. */
+struct awaited {
+    void (*run)(void *data);
+    void *data;
+    struct omp_team *team;
+    atomic_bool ended;
+};
+
+static bool awaited_over(void *arg)
+{
+    return atomic_load_explicit(&((struct awaited *)arg)->ended, memory_order_acquire);
+}
+
+static void run_awaited(void *data)
+{
+    struct awaited *awaited = *(struct awaited **)data;
+    struct omp_team *team = awaited->team;
+    awaited->run(awaited->data);
+    atomic_store(&awaited->ended, true); /* and its memory may be gone */
+    duet__omp_call(team);
+}
+
+/* Creates a task that comes after others, and waits for it. */
+static void defer_and_wait(struct omp_task *creator, struct making *making)
+{
+    void *block = making->copy ? allocate(making->align, making->size) : NULL;
+    struct awaited awaited = {.run = making->run,
+                              .data = block ? block : making->data,
+                              .team = creator->team};
+    struct awaited *at = &awaited;
+    if (block)
+        making->copy(block, making->data);
+    making->run = run_awaited;
+    making->copy = NULL;
+    making->data = &at;
+    making->size = sizeof at;
+    making->align = sizeof at;
+    defer(creator, making);
+    duet__omp_wait(creator, awaited_over, &awaited);
+    free(block);
+}
+
+static bool is_cancelled(const struct omp_task *task)
+{
+    return duet__omp_settings()->cancellation &&
+           (atomic_load_explicit(&task->team->cancelled, memory_order_relaxed) ||
+            (task->group && atomic_load(&task->group->cancelled)));
+}
+
+/* Creates a task without event. */
+static void make_task(struct omp_task *creator, struct making *making, bool deferred)
+{
+    if (!creator->expansion)
+        run_now(creator, making);
+    else if (deferred)
+        defer(creator, making);
+    else if (making->depend)
+        defer_and_wait(creator, making);
+    else
+        run_now(creator, making);
+}
+
+/* Creates a task that ends with its event. */
+static void make_detached(struct omp_task *creator, struct making *making, bool deferred)
+{
+    struct event event = {.left = 2,
+                          .team = creator->team,
+                          .parent = creator->expansion,
+                          .group = creator->group};
+    if (creator->expansion && deferred) {
+        making->event = &event;
+        defer(creator, making);
+        return;
+    }
+    event.left = 1;
+    event.awaited = true;
+    *making->handle = &event;
+    if (making->size)
+        *(void **)making->data = &event;
+    make_task(creator, making, false);
+    duet__omp_wait(creator, event_over, &event);
+}
+
+DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *, void *), long size,
+          long align, bool deferred, unsigned flags, void **depend, int priority, void **handle)
+{
+    struct omp_task *creator = omp_now();
+    const int most = duet__omp_settings()->priority;
+    struct making making = {.run = run,
+                            .kernel = run,
+                            .data = data,
+                            .copy = copy,
+                            .size = (size_t)size,
+                            .align = (size_t)align,
+                            .flags = flags,
+                            .depend = flags & DEPEND ? depend : NULL,
+                            .handle = handle};
+    if (is_cancelled(creator))
+        return;
+    if (flags & PRIORITY)
+        making.priority = priority < 0 ? 0 : priority < most ? priority : most;
+    if (flags & DETACH)
+        make_detached(creator, &making, deferred);
+    else
+        make_task(creator, &making, deferred);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Waiting                                                                                      */
+
+DUET__ABI(void, GOMP_taskwait, void)
+{
+    struct omp_task *task = omp_now();
+    if (task->waits)
+        duet__omp_children(task);
+}
+
+static void nothing(void *data)
+{
+    (void)data;
+}
+
+DUET__ABI(void, GOMP_taskwait_depend, void **depend)
+{
+    struct omp_task *task = omp_now();
+    struct making making = {.run = nothing, .kernel = nothing, .depend = depend};
+    if (task->expansion && task->waits && !is_cancelled(task))
+        defer_and_wait(task, &making);
+}
+
+/* A task of duet is not left before its end: threads look for other tasks where they wait. */
+DUET__ABI(void, GOMP_taskyield, void)
+{
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Groups                                                                                       */
+
+DUET__ABI(void, GOMP_taskgroup_start, void)
+{
+    struct omp_task *task = omp_now();
+    struct omp_group *group = calloc(1, sizeof *group);
+    if (!group)
+        duet__omp_die("there is no memory left for a taskgroup");
+    group->up = task->group;
+    group->reductions = task->group ? task->group->reductions : NULL;
+    group->alone = !task->waits;
+    task->group = group;
+}
+
+static bool group_over(void *arg)
+{
+    const struct omp_group *group = arg;
+    return atomic_load_explicit(&group->tasks, memory_order_acquire) == 0;
+}
+
+DUET__ABI(void, GOMP_taskgroup_end, void)
+{
+    struct omp_task *task = omp_now();
+    struct omp_group *group = task->group;
+    if (group->alone)
+        duet__omp_wait_children(task);
+    duet__omp_wait(task, group_over, group);
+    task->group = group->up;
+    free(group);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Loops of tasks                                                                               */
+
+/* A loop to be cut into tasks. */
+struct loop {
+    uint64_t start, step, count, tasks;
+    uint64_t chunk, longer; /* iterations of a task; the first `longer` tasks have one more */
+};
+
+/* Cuts `count` iterations by the clauses num_tasks and grainsize. */
+static void loop_cut(struct loop *loop, unsigned flags, uint64_t wanted, unsigned threads)
+{
+    wanted = wanted ? wanted : flags & GRAINSIZE ? 1 : threads;
+    loop->tasks = wanted;
+    loop->longer = 0;
+    if (flags & GRAINSIZE && flags & STRICT) {
+        loop->tasks = (loop->count + wanted - 1) / wanted;
+        loop->chunk = wanted;
+        return;
+    }
+    if (flags & GRAINSIZE)
+        loop->tasks = loop->count / wanted;
+    loop->tasks = loop->tasks > loop->count ? loop->count : loop->tasks ? loop->tasks : 1;
+    loop->chunk = loop->count / loop->tasks;
+    loop->longer = loop->count % loop->tasks;
+    if (flags & STRICT && loop->longer) { /* num_tasks(strict:): equal but for the last one */
+        loop->chunk++;
+        loop->longer = 0;
+        loop->tasks = (loop->count + loop->chunk - 1) / loop->chunk;
+    }
+}
+
+/* Creates the tasks of a loop, whose data begins with the bounds of each. */
+static void make_loop(struct making *making, const struct loop *loop, unsigned flags)
+{
+    struct omp_task *creator = omp_now();
+    uintptr_t *reductions = flags & REDUCTION ? ((uintptr_t **)making->data)[2] : NULL;
+    uint64_t first = 0;
+    if (!(flags & NOGROUP))
+        GOMP_taskgroup_start();
+    if (!(flags & NOGROUP) && reductions) {
+        duet__omp_reductions(reductions, creator->group->reductions, NULL, creator->team->size);
+        creator->group->reductions = reductions;
+    }
+    for (uint64_t i = 0; i < loop->tasks && !is_cancelled(creator); i++) {
+        uint64_t end = first + loop->chunk + (i < loop->longer);
+        end = end < loop->count ? end : loop->count;
+        const uint64_t range[] = {loop->start + first * loop->step, loop->start + end * loop->step};
+        making->range = range;
+        make_task(creator, making, flags & IF);
+        first = end;
+    }
+    if (!(flags & NOGROUP))
+        GOMP_taskgroup_end();
+}
+
+static void taskloop(struct making *making, struct loop *loop, uint64_t wanted)
+{
+    const unsigned flags = making->flags;
+    const int most = duet__omp_settings()->priority;
+    if (!loop->count) {
+        if ((flags & (NOGROUP | REDUCTION)) == REDUCTION)
+            ((uintptr_t **)making->data)[2][2] = 0; /* nothing was registered */
+        return;
+    }
+    making->priority = !(flags & PRIORITY) || making->priority < 0 ? 0
+                       : making->priority < most                   ? making->priority
+                                                                   : most;
+    loop_cut(loop, flags, wanted, omp_now()->team->size);
+    make_loop(making, loop, flags);
+}
+
+#define TASKLOOP(name, type)                                                                       \
+    DUET__ABI(void, name, void (*run)(void *), void *data, void (*copy)(void *, void *),           \
+              long size, long align, unsigned flags, unsigned long tasks, int priority,            \
+              type start, type end, type step)                                                     \
+    {                                                                                              \
+        struct omp_share share;                                                                    \
+        struct making making = {.run = run,                                                        \
+                                .kernel = run,                                                     \
+                                .data = data,                                                      \
+                                .copy = copy,                                                      \
+                                .size = (size_t)size,                                              \
+                                .align = (size_t)align,                                            \
+                                .flags = flags,                                                    \
+                                .priority = priority};                                             \
+        duet__omp_loop_set(&share, (type)-1 < (type)1, flags &UP, (uint64_t)start, (uint64_t)end,  \
+                           (uint64_t)step, OMP_STATIC, 0);                                         \
+        struct loop loop = {.start = share.start, .step = share.step, .count = share.count};       \
+        taskloop(&making, &loop, tasks);                                                           \
+    }
+
+TASKLOOP(GOMP_taskloop, long)
+TASKLOOP(GOMP_taskloop_ull, unsigned long long)
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Reductions of tasks. A program registers an array of words: the number of variables, the bytes of
+ * a thread's copies, their alignment (afterwards their address), an allocator, the next array, two
+ * words that are ours (true for the first of the arrays that were registered together, and the end
+ * of the copies), then for each variable its address, its offset among the copies, and a word of
+ * ours.
+ */
+
+enum { COUNT, BYTES, COPIES, ALLOCATOR, NEXT, BEGINS, END, VARIABLES, WORDS = 3 };
+
+void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, unsigned threads)
+{
+    uintptr_t *array = data;
+    for (;; array = (uintptr_t *)array[NEXT]) {
+        if (as) {
+            array[COPIES] = as[COPIES];
+            array[END] = as[END];
+            as = (const uintptr_t *)as[NEXT];
+        } else {
+            size_t bytes = array[BYTES] * threads;
+            void *copies = allocate(array[COPIES], bytes);
+            memset(copies, 0, bytes);
+            array[COPIES] = (uintptr_t)copies;
+            array[END] = array[COPIES] + bytes;
+        }
+        array[BEGINS] = array == data;
+        if (!array[NEXT])
+            break;
+    }
+    array[NEXT] = (uintptr_t)old;
+}
+
+DUET__ABI(void, GOMP_taskgroup_reduction_register, uintptr_t *data)
+{
+    struct omp_task *task = omp_now();
+    if (!task->group) /* of a program's initial thread */
+        GOMP_taskgroup_start();
+    duet__omp_reductions(data, task->group->reductions, NULL, task->team->size);
+    task->group->reductions = data;
+}
+
+DUET__ABI(void, GOMP_taskgroup_reduction_unregister, uintptr_t *data)
+{
+    do {
+        free((void *)data[COPIES]);
+        data = (uintptr_t *)data[NEXT];
+    } while (data && !data[BEGINS]);
+}
+
+DUET__ABI(void, GOMP_workshare_task_reduction_unregister, bool cancelled)
+{
+    struct omp_task *task = omp_now();
+    uintptr_t *data = task->group->reductions;
+    GOMP_taskgroup_end();
+    if (task->thread == 0)
+        GOMP_taskgroup_reduction_unregister(data);
+    if (!cancelled)
+        (void)duet__omp_barrier(false);
+}
+
+/* Finds a variable by its address or that of a thread's copy. Returns its array, or NULL. */
+static uintptr_t *reduction_find(uintptr_t *array, uintptr_t address, uintptr_t **variable)
+{
+    for (; array; array = (uintptr_t *)array[NEXT]) {
+        bool is_copy = address >= array[COPIES] && address < array[END];
+        for (size_t i = 0; i < array[COUNT]; i++) {
+            *variable = array + VARIABLES + WORDS * i;
+            if (is_copy ? (*variable)[1] == (address - array[COPIES]) % array[BYTES]
+                        : (*variable)[0] == address)
+                return array;
+        }
+    }
+    return NULL;
+}
+
+DUET__ABI(void, GOMP_task_reduction_remap, size_t count, size_t originals, void **addresses)
+{
+    const struct omp_task *task = omp_now();
+    for (size_t i = 0; i < count; i++) {
+        uintptr_t *variable;
+        const uintptr_t *array =
+            reduction_find(task->group ? task->group->reductions : NULL, (uintptr_t)addresses[i],
+                           &variable);
+        if (!array)
+            duet__omp_die("a task's in_reduction has no reduction around it");
+        addresses[i] = (void *)(array[COPIES] + task->thread * array[BYTES] + variable[1]);
+        if (i < originals)
+            addresses[count + i] = (void *)variable[0];
+    }
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parallel regions. There is a runtime of duet for each size that a region has had, whose workers
+ * are its threads: a smaller region on a larger runtime would have tasks run by threads that are
+ * not of its team. One region of several threads is active at a time; a region inside another one,
+ * or beside it in a further thread of the program, has one thread, which OpenMP allows.
+ */
+#include "openmp/gomp/gomp.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/engine.h"
+#include "real/real.h"
+
+_Thread_local struct omp_task *duet__omp_now;
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct omp_runtime *) runtimes;
+static atomic_bool active; /* a region of some runtime is executed */
+_Atomic(struct omp_runtime *) duet__omp_active;
+
+void duet__omp_die(const char *format, ...)
+{
+    va_list arguments;
+    char line[DUET_MESSAGE_MAX];
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "duet: OpenMP: %s\n", line);
+    (void)fflush(NULL);
+    _exit(2);
+}
+
+void duet__omp_refuse(const char *name)
+{
+    duet__omp_die("this program uses %s, which duet does not have: run it without duet", name);
+}
+
+void duet__omp_rest(unsigned tries)
+{
+    enum { PAUSES = 200 };
+    if (tries < PAUSES)
+        __builtin_ia32_pause();
+    else
+        duet__rest_now(tries - PAUSES);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Threads without a region                                                                     */
+
+struct omp_task *duet__omp_first(void)
+{
+    static _Thread_local struct {
+        struct omp_team team;
+        struct omp_member member;
+        struct omp_task task;
+    } first;
+    first.team.size = 1;
+    first.team.icv = duet__omp_settings()->icv;
+    first.team.members = &first.member;
+    duet__omp_shares_reset(&first.team);
+    first.task = (struct omp_task){.team = &first.team,
+                                   .member = &first.member,
+                                   .icv = &first.team.icv};
+    return duet__omp_now = &first.task;
+}
+
+struct omp_icv *duet__omp_own_icv(struct omp_task *task)
+{
+    struct omp_team *team = task->team;
+    if (!task->up && !team->on) /* the initial task: no other has these variables */
+        return &team->icv;
+    struct omp_icv *own = malloc(sizeof *own);
+    if (!own)
+        duet__omp_die("there is no memory left");
+    *own = *task->icv;
+    own->next = atomic_load(&team->icvs);
+    while (!atomic_compare_exchange_weak(&team->icvs, &own->next, own))
+        ;
+    task->icv = own;
+    return own;
+}
+
+static void icvs_free(struct omp_team *team)
+{
+    struct omp_icv *own = atomic_exchange(&team->icvs, NULL);
+    while (own) {
+        struct omp_icv *next = own->next;
+        free(own);
+        own = next;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runtimes                                                                                     */
+
+/* Closes all runtimes at the end of the program, which writes what was asked for. */
+static void close_all(void)
+{
+    if (atomic_load(&active)) /* exit() in a region: its tasks cannot be waited for */
+        return;
+    for (struct omp_runtime *on = atomic_load(&runtimes); on; on = on->next) {
+        if (on->records)
+            duet__omp_rename(on);
+        duet__team_leave(on->engine);
+        (void)duet_close(on->core); /* says itself what went wrong */
+    }
+    atomic_store(&runtimes, NULL);
+}
+
+/* In a child made by fork, which has none of the threads. */
+static void forget_all(void)
+{
+    atomic_store(&runtimes, NULL);
+    atomic_store(&active, false);
+    (void)pthread_mutex_init(&opening, NULL);
+    if (duet__omp_now && duet__omp_now->team->on)
+        duet__omp_now = NULL;
+}
+
+static void configure(struct duet_config *config, unsigned size, bool first)
+{
+    const struct omp_settings *settings = duet__omp_settings();
+    struct duet_message message;
+    duet_config_init(config);
+    if (duet_config_environment(config, &message))
+        duet__omp_die("%s", message.text);
+    if (config->simulate || config->emulate || config->nodes)
+        duet__omp_die("a program computes as it runs, on this machine: DUET_SIMULATE, DUET_EMULATE "
+                      "and DUET_NODES are for programs of duet. Record it (DUET_TRACE=trace.json) "
+                      "and simulate the trace");
+    config->cpus = (int)size;
+    config->gpus = 0;
+    config->quiet = true;
+    config->no_bind = !settings->binds;
+    if (!getenv("DUET_WATCHDOG"))
+        config->watchdog_s = -1;
+    if (!first) /* what is asked for is of the first runtime */
+        config->trace = config->calibrate = NULL, config->report = false;
+}
+
+static struct omp_runtime *runtime_new(unsigned size, bool first)
+{
+    struct omp_runtime *on = aligned_alloc(OMP_LINE, sizeof *on);
+    struct omp_member *members = aligned_alloc(OMP_LINE, size * sizeof *members);
+    struct duet_config config;
+    struct duet_message message;
+    if (!on || !members)
+        duet__omp_die("there is no memory for a team of %u threads", size);
+    memset(on, 0, sizeof *on);
+    memset(members, 0, size * sizeof *members);
+    configure(&config, size, first);
+    if (duet_open(&on->core, &config, &message))
+        duet__omp_die("a team of %u threads cannot be had: %s", size, message.text);
+    on->size = size;
+    on->spare = calloc(size, sizeof *on->spare);
+    on->kernels = duet__omp_kernels_new();
+    on->engine = duet__engine_of(on->core);
+    on->records = config.trace || config.calibrate;
+    on->team.on = on;
+    on->team.size = size;
+    on->team.members = members;
+    duet__team_keep(on->engine, duet__omp_settings()->spin_s);
+    return on;
+}
+
+/* Returns the runtime for teams of this size, which is opened when it is needed first. */
+static struct omp_runtime *runtime_of(unsigned size)
+{
+    struct omp_runtime *on = atomic_load(&runtimes);
+    while (on && on->size != size)
+        on = on->next;
+    if (on)
+        return on;
+    (void)pthread_mutex_lock(&opening);
+    static bool prepared;
+    if (!prepared) {
+        (void)atexit(close_all);
+        (void)pthread_atfork(NULL, NULL, forget_all);
+    }
+    prepared = true;
+    on = runtime_new(size, !atomic_load(&runtimes));
+    on->next = atomic_load(&runtimes);
+    atomic_store(&runtimes, on);
+    (void)pthread_mutex_unlock(&opening);
+    return on;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Waiting for each other                                                                       */
+
+void duet__omp_wait(struct omp_task *task, bool (*reached)(void *arg), void *arg)
+{
+    struct omp_team *team = task->team;
+    unsigned tries = 0;
+    while (!reached(arg)) {
+        if (!task->expansion) {
+            duet__omp_rest(tries++);
+            continue;
+        }
+        atomic_fetch_add(&team->asleep, 1);
+        duet__team_wait(team->on->engine, reached, arg);
+        atomic_fetch_sub(&team->asleep, 1);
+    }
+}
+
+void duet__omp_call(struct omp_team *team)
+{
+    if (team->on && atomic_load(&team->asleep))
+        duet__team_call(team->on->engine);
+}
+
+/* A phase of a barrier that a member waits to end. */
+struct phase {
+    const _Atomic(uint64_t) *now;
+    uint64_t before;
+    const _Atomic(bool) *cancelled; /* NULL: only the others end it */
+};
+
+static bool phase_over(void *arg)
+{
+    const struct phase *phase = arg;
+    return atomic_load_explicit(phase->now, memory_order_acquire) != phase->before ||
+           (phase->cancelled && atomic_load(phase->cancelled));
+}
+
+/* Waits for a moment, as others arrive soon if no thread has tasks. */
+static void spin_at_barrier(const struct omp_team *team, struct phase *phase)
+{
+    enum { SPINS = 4000, CROWDED = 50 };
+    int spins = team->size <= duet__omp_settings()->cores ? SPINS : CROWDED;
+    if (team->on->records)
+        return;
+    while (spins-- > 0 && !phase_over(phase) &&
+           !atomic_load_explicit(&team->deferred, memory_order_relaxed))
+        __builtin_ia32_pause();
+}
+
+bool duet__omp_barrier(bool ends)
+{
+    struct omp_task *task = omp_now();
+    struct omp_team *team = task->team;
+    _Atomic(unsigned) *arrived = ends ? &team->cancel_arrived : &team->arrived;
+    _Atomic(uint64_t) *phase = ends ? &team->cancel_phase : &team->phase;
+    struct phase wanted = {phase, atomic_load(phase), ends ? &team->cancelled : NULL};
+    duet__omp_wait_children(task);
+    if (team->size == 1 || (ends && atomic_load(&team->cancelled)))
+        return ends && atomic_load(&team->cancelled);
+    if (atomic_fetch_add(arrived, 1) + 1 == team->size) {
+        atomic_store(arrived, 0);
+        atomic_store_explicit(&team->deferred, false, memory_order_relaxed);
+        atomic_store(phase, wanted.before + 1);
+        duet__omp_call(team);
+    } else {
+        spin_at_barrier(team, &wanted);
+        duet__omp_wait(task, phase_over, &wanted);
+    }
+    return ends && atomic_load(&team->cancelled);
+}
+
+DUET__ABI(void, GOMP_barrier, void)
+{
+    (void)duet__omp_barrier(false);
+}
+
+DUET__ABI(bool, GOMP_barrier_cancel, void)
+{
+    return duet__omp_barrier(true);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Regions                                                                                      */
+
+unsigned duet__omp_size(unsigned wanted)
+{
+    const struct omp_task *task = omp_now();
+    const unsigned limit = duet__omp_settings()->thread_limit;
+    unsigned size = wanted ? wanted : task->icv->threads;
+    size = size < limit ? size : limit;
+    return task->team->active_level || task->icv->levels == 0 || !size ? 1 : size;
+}
+
+/* Sets up the first construct of a region that is one. */
+static void share_first(struct omp_team *team, const struct omp_share *shared)
+{
+    struct omp_share *share = &team->shares[0];
+    team->shared_first = shared != NULL;
+    if (!shared)
+        return;
+    share->start = shared->start;
+    share->stop = shared->stop;
+    share->step = shared->step;
+    share->count = shared->count;
+    share->chunk = shared->chunk;
+    share->schedule = shared->schedule;
+    atomic_store_explicit(&share->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->ordered, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->cancelled, false, memory_order_relaxed);
+    atomic_store_explicit(&share->claimed, true, memory_order_relaxed);
+    atomic_store_explicit(&share->turn, 1, memory_order_relaxed);
+}
+
+static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(void *), void *data,
+                       const struct omp_share *shared, struct omp_group *group)
+{
+    team->up = up;
+    team->level = up->team->level + 1;
+    team->active_level = up->team->active_level + (team->size > 1);
+    team->run = run;
+    team->data = data;
+    team->icv = *up->icv;
+    team->group = group;
+    atomic_store_explicit(&team->cancelled, false, memory_order_relaxed);
+    atomic_store_explicit(&team->cancel_arrived, 0, memory_order_relaxed);
+    atomic_store_explicit(&team->singles, 0, memory_order_relaxed);
+    duet__omp_shares_reset(team);
+    share_first(team, shared);
+}
+
+/* Executes the region in the calling thread's implicit task. */
+static void member_run(struct omp_team *team, unsigned thread, struct duet_expansion *expansion)
+{
+    struct omp_member *member = &team->members[thread];
+    struct omp_task task = {.up = duet__omp_now,
+                            .team = team,
+                            .member = member,
+                            .thread = thread,
+                            .expansion = expansion,
+                            .group = team->group,
+                            .icv = &team->icv};
+    member->constructs = member->singles = 0;
+    member->share = NULL;
+    if (team->shared_first) {
+        member->share = &team->shares[0];
+        member->constructs = 1;
+        member->trips = member->first = member->end = 0;
+    }
+    duet__omp_now = &task;
+    team->run(team->data);
+    duet__omp_children(&task);
+    (void)duet__omp_barrier(false);
+    duet__omp_now = task.up;
+}
+
+int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    struct omp_team *team = *(struct omp_team *const *)call->args;
+    duet__expand_any_data(expansion);
+    member_run(team, duet__expand_worker(expansion), expansion);
+    return DUET_OK;
+}
+
+/* Executes a region of one thread, with tasks that run at once. */
+static void region_alone(void (*run)(void *), void *data, const struct omp_share *shared,
+                         struct omp_group *group)
+{
+    struct omp_team team;
+    struct omp_member member = {0};
+    memset(&team, 0, sizeof team);
+    team.size = 1;
+    team.members = &member;
+    team_begin(&team, omp_now(), run, data, shared, group);
+    member_run(&team, 0, NULL);
+    icvs_free(&team);
+}
+
+static void region_of(struct omp_runtime *on, void (*run)(void *), void *data,
+                      const struct omp_share *shared, struct omp_group *group)
+{
+    struct omp_team *team = &on->team;
+    struct omp_task *up = omp_now();
+    const struct duet_task_desc member = {.codelet = duet__omp_kernel(on, run, "parallel:"),
+                                          .args = &team,
+                                          .args_bytes = sizeof team};
+    struct duet_message message;
+    icvs_free(team);
+    team_begin(team, up, run, data, shared, group);
+    atomic_store(&duet__omp_active, on);
+    if (duet__team_run(on->engine, &member, &message))
+        duet__omp_die("a parallel region: %s", message.text);
+    if (duet__failed(on->core))
+        duet__omp_die("a parallel region: %s", duet_last_message(on->core));
+    duet__omp_now = up;
+}
+
+void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
+                      const struct omp_share *shared, struct omp_group *group)
+{
+    unsigned size = duet__omp_size(wanted);
+    bool free = false;
+    /* a region of one thread is duet's if that is what the whole program has */
+    if ((size == 1 && (wanted == 1 || omp_now()->team->level)) ||
+        !atomic_compare_exchange_strong(&active, &free, true)) {
+        region_alone(run, data, shared, group);
+        return;
+    }
+    region_of(runtime_of(size), run, data, shared, group);
+    atomic_store(&active, false);
+}
+
+DUET__ABI(void, GOMP_parallel, void (*run)(void *), void *data, unsigned threads, unsigned flags)
+{
+    duet__omp_region(run, data, threads, NULL, NULL);
+}
+
+DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, unsigned threads,
+          unsigned flags)
+{
+    uintptr_t *reductions = *(uintptr_t **)data;
+    struct omp_group group = {.reductions = reductions};
+    unsigned size = duet__omp_size(threads);
+    bool free = false;
+    /* a region beside another has one thread, and has to know it before */
+    if (size > 1 && !atomic_compare_exchange_strong(&active, &free, true))
+        size = 1;
+    duet__omp_reductions(reductions, NULL, NULL, size);
+    if (size > 1) {
+        region_of(runtime_of(size), run, data, NULL, &group);
+        atomic_store(&active, false);
+    } else {
+        region_alone(run, data, NULL, &group);
+    }
+    return size;
+}
+
+DUET__ABI(void, GOMP_parallel_start, void (*run)(void *), void *data, unsigned threads)
+{
+    duet__omp_refuse("GOMP_parallel_start (of gcc before 4.9)");
+}
+
+DUET__ABI(void, GOMP_parallel_end, void)
+{
+    duet__omp_refuse("GOMP_parallel_end (of gcc before 4.9)");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Cancellation                                                                                 */
+
+enum { CANCEL_PARALLEL = 1, CANCEL_LOOP = 2, CANCEL_SECTIONS = 4, CANCEL_TASKGROUP = 8 };
+
+DUET__ABI(bool, GOMP_cancellation_point, int which)
+{
+    const struct omp_task *task = omp_now();
+    const struct omp_group *group = task->group;
+    if (!duet__omp_settings()->cancellation)
+        return false;
+    if ((which & (CANCEL_LOOP | CANCEL_SECTIONS)) && task->member && task->member->share &&
+        atomic_load(&task->member->share->cancelled))
+        return true;
+    if ((which & CANCEL_TASKGROUP) && group && atomic_load(&group->cancelled))
+        return true;
+    return atomic_load(&task->team->cancelled);
+}
+
+DUET__ABI(bool, GOMP_cancel, int which, bool wanted)
+{
+    struct omp_task *task = omp_now();
+    if (!duet__omp_settings()->cancellation)
+        return false;
+    if (!wanted)
+        return GOMP_cancellation_point(which);
+    if ((which & (CANCEL_LOOP | CANCEL_SECTIONS)) && task->member && task->member->share)
+        atomic_store(&task->member->share->cancelled, true);
+    if ((which & CANCEL_TASKGROUP) && task->group)
+        atomic_store(&task->group->cancelled, true);
+    if (which & CANCEL_PARALLEL) {
+        atomic_store(&task->team->cancelled, true);
+        duet__omp_call(task->team);
+    }
+    return true;
+}

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worksharing: loops, sections, single, scope, ordered. A team has a ring of shares; the n-th
+ * construct that its members meet is served by share n modulo their number, which the first one to
+ * come sets up, and which is free for a later construct when all have left it. A loop is cut by
+ * numbers of iterations, from 0, whatever its type and direction.
+ */
+#include "openmp/gomp/gomp.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long ull; /* as the interface has it */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Shares                                                                                       */
+
+static void share_free(struct omp_share *share)
+{
+    free(share->counts);
+    free(share->posted);
+    free(share->memory);
+    share->counts = NULL;
+    share->posted = NULL;
+    share->memory = NULL;
+    share->reductions = NULL;
+    share->dimensions = 0;
+    share->ordered_loop = false;
+    atomic_store_explicit(&share->left, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->claimed, false, memory_order_relaxed);
+    atomic_store_explicit(&share->cancelled, false, memory_order_relaxed);
+}
+
+void duet__omp_shares_reset(struct omp_team *team)
+{
+    for (unsigned i = 0; i < OMP_SHARES; i++) {
+        share_free(&team->shares[i]);
+        atomic_store_explicit(&team->shares[i].turn, 2 * (uint64_t)i, memory_order_relaxed);
+    }
+}
+
+/*
+ * Enters the member's next construct. *first: it has to set up the share, and share_open then;
+ * otherwise that is done.
+ */
+static struct omp_share *share_enter(const struct omp_task *task, bool *first)
+{
+    const uint64_t number = task->member->constructs++;
+    struct omp_share *share = &task->team->shares[number % OMP_SHARES];
+    unsigned tries = 0;
+    *first = false;
+    task->member->share = share;
+    task->member->trips = task->member->first = task->member->end = 0;
+    for (;;) {
+        uint64_t turn = atomic_load_explicit(&share->turn, memory_order_acquire);
+        if (turn == 2 * number + 1)
+            return share;
+        if (turn == 2 * number && !atomic_exchange(&share->claimed, true)) {
+            *first = true;
+            return share;
+        }
+        if (atomic_load_explicit(&task->team->cancelled, memory_order_relaxed) && turn > 2 * number)
+            return share; /* its members are on the way to the region's end */
+        duet__omp_rest(tries++);
+    }
+}
+
+static void share_open(struct omp_share *share)
+{
+    atomic_store_explicit(&share->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&share->ordered, 0, memory_order_relaxed);
+    atomic_fetch_add_explicit(&share->turn, 1, memory_order_release);
+}
+
+/* Leaves the member's construct. */
+static void share_leave(const struct omp_task *task)
+{
+    struct omp_share *share = task->member->share;
+    task->member->share = NULL;
+    if (!share || atomic_fetch_add(&share->left, 1) + 1 < task->team->size)
+        return;
+    uint64_t turn = atomic_load_explicit(&share->turn, memory_order_relaxed);
+    share_free(share);
+    atomic_store_explicit(&share->turn, turn - 1 + 2 * OMP_SHARES, memory_order_release);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Loops                                                                                        */
+
+void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
+                        uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk)
+{
+    const bool rises = is_signed ? (int64_t)step > 0 : up;
+    const bool any = is_signed ? (rises ? (int64_t)start < (int64_t)end
+                                        : (int64_t)start > (int64_t)end)
+                               : (rises ? start < end : start > end);
+    const uint64_t by = rises ? step : 0 - step;
+    share->start = start;
+    share->stop = end;
+    share->step = step;
+    share->count = any ? ((rises ? end - start : start - end) - 1) / by + 1 : 0;
+    share->schedule = schedule & OMP_KINDS;
+    share->chunk = chunk;
+    if (share->schedule == OMP_RUNTIME) {
+        const struct omp_icv *icv = omp_now()->icv;
+        share->schedule = icv->schedule & OMP_KINDS;
+        share->chunk = icv->chunk > 0 ? (uint64_t)icv->chunk : 0;
+    }
+    if (share->schedule == OMP_AUTO)
+        share->schedule = OMP_STATIC;
+    if (share->schedule != OMP_STATIC && !share->chunk)
+        share->chunk = 1;
+}
+
+static bool next_static(const struct omp_team *team, const struct omp_share *share,
+                        unsigned thread, struct omp_member *member)
+{
+    const uint64_t count = share->count, size = team->size, trip = member->trips++;
+    if (share->chunk) {
+        if (trip > (UINT64_MAX / share->chunk - thread) / size)
+            return false;
+        member->first = (trip * size + thread) * share->chunk;
+        if (member->first >= count)
+            return false;
+        member->end = count - member->first < share->chunk ? count : member->first + share->chunk;
+        return true;
+    }
+    const uint64_t each = count / size, rest = count % size;
+    member->first = thread * each + (thread < rest ? thread : rest);
+    member->end = member->first + each + (thread < rest);
+    return trip == 0 && member->first < member->end;
+}
+
+static bool next_shared(const struct omp_team *team, struct omp_share *share,
+                        struct omp_member *member)
+{
+    uint64_t first = atomic_load_explicit(&share->next, memory_order_relaxed), end;
+    do {
+        uint64_t left = share->count - first, chunk = share->chunk;
+        if (!left)
+            return false;
+        if (share->schedule == OMP_GUIDED && (left + team->size - 1) / team->size > chunk)
+            chunk = (left + team->size - 1) / team->size;
+        end = chunk < left ? first + chunk : share->count;
+    } while (!atomic_compare_exchange_weak(&share->next, &first, end));
+    member->first = first;
+    member->end = end;
+    return true;
+}
+
+/* Waits until it is the turn of the member's chunk in an ordered loop. */
+static void wait_for_turn(const struct omp_task *task)
+{
+    unsigned tries = 0;
+    while (atomic_load_explicit(&task->member->share->ordered, memory_order_acquire) !=
+           task->member->first)
+        duet__omp_rest(tries++);
+}
+
+/* Ends the member's chunk. */
+static void chunk_end(const struct omp_task *task)
+{
+    struct omp_member *member = task->member;
+    struct omp_share *share = member->share;
+    if (member->end == member->first)
+        return;
+    if (share->ordered_loop) {
+        wait_for_turn(task);
+        atomic_store_explicit(&share->ordered, member->end, memory_order_release);
+    }
+    for (uint64_t i = member->first; share->posted && i < member->end; i++)
+        atomic_store_explicit(&share->posted[i], UINT64_MAX, memory_order_release);
+    member->end = member->first;
+}
+
+/* Gives the member its next iterations. */
+static bool loop_next(uint64_t *start, uint64_t *end)
+{
+    const struct omp_task *task = omp_now();
+    struct omp_member *member = task->member;
+    struct omp_share *share = member->share;
+    if (!share)
+        return false;
+    chunk_end(task);
+    if (atomic_load_explicit(&share->cancelled, memory_order_relaxed))
+        return false;
+    bool any = share->schedule == OMP_STATIC ? next_static(task->team, share, task->thread, member)
+                                             : next_shared(task->team, share, member);
+    if (!any) {
+        member->end = member->first;
+        return false;
+    }
+    *start = share->start + member->first * share->step;
+    *end = member->end == share->count ? share->stop : share->start + member->end * share->step;
+    return true;
+}
+
+/* Arguments of a construct's start. */
+struct starting {
+    struct omp_share loop; /* values of duet__omp_loop_set */
+    bool ordered;
+    unsigned dimensions;
+    const uint64_t *counts; /* doacross */
+    uintptr_t *reductions;
+    void **memory;
+};
+
+static void *zeros(size_t count, size_t size)
+{
+    void *memory = calloc(count ? count : 1, size);
+    if (!memory)
+        duet__omp_die("there is no memory left for a loop");
+    return memory;
+}
+
+static void share_set(struct omp_share *share, const struct starting *starting)
+{
+    share->start = starting->loop.start;
+    share->stop = starting->loop.stop;
+    share->step = starting->loop.step;
+    share->count = starting->loop.count;
+    share->chunk = starting->loop.chunk;
+    share->schedule = starting->loop.schedule;
+    share->ordered_loop = starting->ordered;
+    share->dimensions = starting->dimensions;
+    if (starting->dimensions) {
+        share->counts = zeros(starting->dimensions, sizeof *share->counts);
+        memcpy(share->counts, starting->counts, starting->dimensions * sizeof *share->counts);
+        share->posted = zeros(share->count, sizeof *share->posted);
+    }
+    if (starting->memory)
+        share->memory = zeros(1, (size_t)(uintptr_t)*starting->memory);
+}
+
+/* Enters a construct. */
+static void construct_start(const struct starting *starting)
+{
+    struct omp_task *task = omp_now();
+    bool first;
+    if (starting->reductions)
+        GOMP_taskgroup_start();
+    struct omp_share *share = share_enter(task, &first);
+    if (first)
+        share_set(share, starting);
+    if (starting->reductions) {
+        duet__omp_reductions(starting->reductions, task->group->reductions,
+                             first ? NULL : share->reductions, task->team->size);
+        task->group->reductions = starting->reductions;
+    }
+    if (first) {
+        share->reductions = starting->reductions;
+        share_open(share);
+    }
+    if (starting->memory)
+        *starting->memory = share->memory;
+}
+
+/* Starts a loop; start NULL: the program itself cuts it. */
+static bool loop_start(const struct starting *starting, uint64_t *start, uint64_t *end)
+{
+    construct_start(starting);
+    return !start || loop_next(start, end);
+}
+
+DUET__ABI(void, GOMP_loop_end_nowait, void)
+{
+    share_leave(omp_now());
+}
+
+DUET__ABI(void, GOMP_loop_end, void)
+{
+    share_leave(omp_now());
+    (void)duet__omp_barrier(false);
+}
+
+DUET__ABI(bool, GOMP_loop_end_cancel, void)
+{
+    share_leave(omp_now());
+    return duet__omp_barrier(true);
+}
+
+/*
+ * The functions for loops of long and of unsigned long long, all of which have 64 bits. IN are the
+ * bounds' parameters, SET the call that reads them.
+ */
+#define AS(pointer) ((uint64_t *)(void *)(pointer))
+#define NEXT(name, type)                                                                           \
+    DUET__ABI(bool, name, type *first, type *end)                                                  \
+    {                                                                                              \
+        return loop_next(AS(first), AS(end));                                                      \
+    }
+#define LONG_IN long start, long end, long step
+#define LONG_SET(share, schedule, chunk)                                                           \
+    duet__omp_loop_set(share, true, true, (uint64_t)start, (uint64_t)end, (uint64_t)step,          \
+                       (unsigned)(schedule), (uint64_t)(chunk))
+#define ULL_IN bool up, ull start, ull end, ull step
+#define ULL_SET(share, schedule, chunk)                                                            \
+    duet__omp_loop_set(share, false, up, start, end, step, (unsigned)(schedule), (uint64_t)(chunk))
+
+#define START(kind, name, type, is_ordered, schedule)                                              \
+    DUET__ABI(bool, name, kind##_IN, type chunk, type *istart, type *iend)                         \
+    {                                                                                              \
+        struct starting starting = {.ordered = is_ordered};                                        \
+        kind##_SET(&starting.loop, schedule, chunk);                                               \
+        return loop_start(&starting, AS(istart), AS(iend));                                        \
+    }
+#define START_RUNTIME(kind, name, type, is_ordered)                                                \
+    DUET__ABI(bool, name, kind##_IN, type *istart, type *iend)                                     \
+    {                                                                                              \
+        struct starting starting = {.ordered = is_ordered};                                        \
+        kind##_SET(&starting.loop, OMP_RUNTIME, 0);                                                \
+        return loop_start(&starting, AS(istart), AS(iend));                                        \
+    }
+#define START_ANY(kind, name, type, is_ordered)                                                    \
+    DUET__ABI(bool, name, kind##_IN, long schedule, type chunk, type *istart, type *iend,          \
+              uintptr_t *reductions, void **memory)                                                \
+    {                                                                                              \
+        struct starting starting = {                                                               \
+            .ordered = is_ordered, .reductions = reductions, .memory = memory};                    \
+        kind##_SET(&starting.loop, schedule, chunk);                                               \
+        return loop_start(&starting, AS(istart), AS(iend));                                        \
+    }
+#define DOACROSS(name, type, SCHEDULE_IN, kind, amount, REST_IN, more)                             \
+    DUET__ABI(bool, name, unsigned dimensions, type *counts, SCHEDULE_IN type *istart,             \
+              type *iend REST_IN)                                                                  \
+    {                                                                                              \
+        struct starting starting = {.dimensions = dimensions, .counts = AS(counts), more};         \
+        duet__omp_loop_set(&starting.loop, false, true, 0, (uint64_t)counts[0], 1,                 \
+                           (unsigned)(kind), (uint64_t)(amount));                                  \
+        return loop_start(&starting, AS(istart), AS(iend));                                        \
+    }
+#define COMMA ,
+#define ALL(prefix, kind, type)                                                                    \
+    START(kind, prefix##static_start, type, false, OMP_STATIC)                                     \
+    START(kind, prefix##dynamic_start, type, false, OMP_DYNAMIC)                                   \
+    START(kind, prefix##guided_start, type, false, OMP_GUIDED)                                     \
+    START(kind, prefix##nonmonotonic_dynamic_start, type, false, OMP_DYNAMIC)                      \
+    START(kind, prefix##nonmonotonic_guided_start, type, false, OMP_GUIDED)                        \
+    START(kind, prefix##ordered_static_start, type, true, OMP_STATIC)                              \
+    START(kind, prefix##ordered_dynamic_start, type, true, OMP_DYNAMIC)                            \
+    START(kind, prefix##ordered_guided_start, type, true, OMP_GUIDED)                              \
+    START_RUNTIME(kind, prefix##runtime_start, type, false)                                        \
+    START_RUNTIME(kind, prefix##nonmonotonic_runtime_start, type, false)                           \
+    START_RUNTIME(kind, prefix##maybe_nonmonotonic_runtime_start, type, false)                     \
+    START_RUNTIME(kind, prefix##ordered_runtime_start, type, true)                                 \
+    START_ANY(kind, prefix##start, type, false)                                                    \
+    START_ANY(kind, prefix##ordered_start, type, true)                                             \
+    NEXT(prefix##static_next, type)                                                                \
+    NEXT(prefix##dynamic_next, type)                                                               \
+    NEXT(prefix##guided_next, type)                                                                \
+    NEXT(prefix##runtime_next, type)                                                               \
+    NEXT(prefix##nonmonotonic_dynamic_next, type)                                                  \
+    NEXT(prefix##nonmonotonic_guided_next, type)                                                   \
+    NEXT(prefix##nonmonotonic_runtime_next, type)                                                  \
+    NEXT(prefix##maybe_nonmonotonic_runtime_next, type)                                            \
+    NEXT(prefix##ordered_static_next, type)                                                        \
+    NEXT(prefix##ordered_dynamic_next, type)                                                       \
+    NEXT(prefix##ordered_guided_next, type)                                                        \
+    NEXT(prefix##ordered_runtime_next, type)                                                       \
+    DOACROSS(prefix##doacross_static_start, type, type chunk COMMA, OMP_STATIC, chunk, , )         \
+    DOACROSS(prefix##doacross_dynamic_start, type, type chunk COMMA, OMP_DYNAMIC, chunk, , )       \
+    DOACROSS(prefix##doacross_guided_start, type, type chunk COMMA, OMP_GUIDED, chunk, , )         \
+    DOACROSS(prefix##doacross_runtime_start, type, , OMP_RUNTIME, 0, , )                           \
+    DOACROSS(prefix##doacross_start, type, long schedule COMMA type chunk COMMA, schedule, chunk,  \
+             COMMA uintptr_t *reductions COMMA void **memory,                                      \
+             .reductions = reductions COMMA.memory = memory)
+
+ALL(GOMP_loop_, LONG, long)
+ALL(GOMP_loop_ull_, ULL, ull)
+
+/* Regions that are one loop: their members begin in it. */
+#define PARALLEL_LOOP(name, schedule)                                                              \
+    DUET__ABI(void, name, void (*run)(void *), void *data, unsigned threads, LONG_IN, long chunk,  \
+              unsigned flags)                                                                      \
+    {                                                                                              \
+        struct omp_share share;                                                                    \
+        LONG_SET(&share, schedule, chunk);                                                         \
+        duet__omp_region(run, data, threads, &share, NULL);                                        \
+    }
+#define PARALLEL_LOOP_RUNTIME(name)                                                                \
+    DUET__ABI(void, name, void (*run)(void *), void *data, unsigned threads, LONG_IN,              \
+              unsigned flags)                                                                      \
+    {                                                                                              \
+        struct omp_share share;                                                                    \
+        LONG_SET(&share, OMP_RUNTIME, 0);                                                          \
+        duet__omp_region(run, data, threads, &share, NULL);                                        \
+    }
+
+PARALLEL_LOOP(GOMP_parallel_loop_static, OMP_STATIC)
+PARALLEL_LOOP(GOMP_parallel_loop_dynamic, OMP_DYNAMIC)
+PARALLEL_LOOP(GOMP_parallel_loop_guided, OMP_GUIDED)
+PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_dynamic, OMP_DYNAMIC)
+PARALLEL_LOOP(GOMP_parallel_loop_nonmonotonic_guided, OMP_GUIDED)
+PARALLEL_LOOP_RUNTIME(GOMP_parallel_loop_runtime)
+PARALLEL_LOOP_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
+PARALLEL_LOOP_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+/* ------------------------------------------------------------------------------------------- */
+/* Sections: a dynamic loop from 1                                                              */
+
+DUET__ABI(unsigned, GOMP_sections_next, void)
+{
+    uint64_t section, end;
+    return loop_next(&section, &end) ? (unsigned)section : 0;
+}
+
+DUET__ABI(unsigned, GOMP_sections2_start, unsigned count, uintptr_t *reductions, void **memory)
+{
+    struct starting starting = {.reductions = reductions, .memory = memory};
+    duet__omp_loop_set(&starting.loop, false, true, 1, (uint64_t)count + 1, 1, OMP_DYNAMIC, 1);
+    construct_start(&starting);
+    return GOMP_sections_next();
+}
+
+DUET__ABI(unsigned, GOMP_sections_start, unsigned count)
+{
+    return GOMP_sections2_start(count, NULL, NULL);
+}
+
+DUET__ABI(void, GOMP_parallel_sections, void (*run)(void *), void *data, unsigned threads,
+          unsigned count, unsigned flags)
+{
+    struct omp_share share;
+    duet__omp_loop_set(&share, false, true, 1, (uint64_t)count + 1, 1, OMP_DYNAMIC, 1);
+    duet__omp_region(run, data, threads, &share, NULL);
+}
+
+DUET__ABI(void, GOMP_sections_end_nowait, void)
+{
+    GOMP_loop_end_nowait();
+}
+
+DUET__ABI(void, GOMP_sections_end, void)
+{
+    GOMP_loop_end();
+}
+
+DUET__ABI(bool, GOMP_sections_end_cancel, void)
+{
+    return GOMP_loop_end_cancel();
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Single and scope                                                                             */
+
+DUET__ABI(bool, GOMP_single_start, void)
+{
+    const struct omp_task *task = omp_now();
+    uint64_t number = task->member->singles++;
+    return atomic_load_explicit(&task->team->singles, memory_order_relaxed) == number &&
+           atomic_compare_exchange_strong(&task->team->singles, &number, number + 1);
+}
+
+DUET__ABI(void *, GOMP_single_copy_start, void)
+{
+    if (GOMP_single_start())
+        return NULL;
+    (void)duet__omp_barrier(false);
+    return omp_now()->team->copied;
+}
+
+DUET__ABI(void, GOMP_single_copy_end, void *data)
+{
+    omp_now()->team->copied = data;
+    (void)duet__omp_barrier(false);
+}
+
+DUET__ABI(void, GOMP_scope_start, uintptr_t *reductions)
+{
+    const struct starting starting = {.reductions = reductions};
+    if (!reductions)
+        return;
+    construct_start(&starting);
+    share_leave(omp_now());
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Order                                                                                        */
+
+DUET__ABI(void, GOMP_ordered_start, void)
+{
+    const struct omp_task *task = omp_now();
+    if (task->member && task->member->share && task->member->share->ordered_loop)
+        wait_for_turn(task);
+}
+
+DUET__ABI(void, GOMP_ordered_end, void)
+{
+}
+
+/* Returns the number of an iteration among those of the same outer one. */
+static uint64_t inner_of(const struct omp_share *share, const uint64_t *at)
+{
+    uint64_t inner = 0;
+    for (unsigned i = 1; i < share->dimensions; i++)
+        inner = inner * share->counts[i] + at[i];
+    return inner;
+}
+
+static void post(const uint64_t *at)
+{
+    const struct omp_share *share = omp_now()->member->share;
+    if (share && share->posted)
+        atomic_store_explicit(&share->posted[at[0]], inner_of(share, at) + 1,
+                              memory_order_release);
+}
+
+DUET__ABI(void, GOMP_doacross_post, long *at)
+{
+    post(AS(at));
+}
+
+DUET__ABI(void, GOMP_doacross_ull_post, ull *at)
+{
+    post(AS(at));
+}
+
+/* Waits for the post of an iteration; `rest` are its numbers but the first. */
+static void wait_for_post(uint64_t outer, va_list rest)
+{
+    enum { MOST = 64 };
+    const struct omp_task *task = omp_now();
+    const struct omp_share *share = task->member->share;
+    uint64_t at[MOST] = {outer};
+    unsigned tries = 0;
+    if (!share || !share->posted || outer >= share->count || task->team->size == 1)
+        return;
+    if (share->dimensions > MOST)
+        duet__omp_refuse("ordered(n) with n above 64");
+    for (unsigned i = 1; i < share->dimensions; i++)
+        at[i] = va_arg(rest, uint64_t);
+    const uint64_t wanted = inner_of(share, at);
+    while (atomic_load_explicit(&share->posted[outer], memory_order_acquire) <= wanted &&
+           !atomic_load_explicit(&share->cancelled, memory_order_relaxed))
+        duet__omp_rest(tries++);
+}
+
+DUET__ABI(void, GOMP_doacross_wait, long outer, ...)
+{
+    va_list rest;
+    va_start(rest, outer);
+    wait_for_post((uint64_t)outer, rest);
+    va_end(rest);
+}
+
+DUET__ABI(void, GOMP_doacross_ull_wait, ull outer, ...)
+{
+    va_list rest;
+    va_start(rest, outer);
+    wait_for_post(outer, rest);
+    va_end(rest);
+}
