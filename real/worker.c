@@ -6,6 +6,7 @@
  * wrong, see start_of.
  */
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "real/internal.h"
@@ -287,6 +288,21 @@ void duet__spin(const struct worker *self, double date_s)
     } while (duet__clock_now(&self->real->clock) < date_s);
 }
 
+/*
+ * Spins for the engine's time, or until the worker is woken. What is long enough to take a core
+ * from other threads, as teams ask for it, lets these run in between.
+ */
+static void spin_at_rest(const struct worker *self)
+{
+    const double date_s = duet__clock_now(&self->real->clock) + self->real->spin_s;
+    double step_s = duet__clock_now(&self->real->clock) + SPIN_NS * 1e-9;
+    duet__spin(self, date_s < step_s ? date_s : step_s);
+    while (!park_called(&self->park) && duet__clock_now(&self->real->clock) < date_s) {
+        (void)sched_yield();
+        duet__spin(self, 0);
+    }
+}
+
 enum rest { REST_ASK, REST_ENOUGH, REST_STUCK };
 
 /* Waits until the core has to be asked again, or there is another reason to go on. */
@@ -295,7 +311,7 @@ static enum rest rest_worker(struct worker *self, const struct until *until)
     struct real *real = self->real;
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
     if (real->spin_s > 0)
-        duet__spin(self, duet__clock_now(&real->clock) + real->spin_s);
+        spin_at_rest(self);
     if (until && until->leaves && !park_called(&self->park))
         return REST_ENOUGH;
     for (;;) {

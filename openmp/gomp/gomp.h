@@ -38,8 +38,9 @@ struct omp_icv {
     bool dynamic;
     unsigned schedule; /* enum omp_schedule; bit 31: monotonic */
     int chunk;
-    unsigned levels; /* max-active-levels-var as set; one is supported */
+    unsigned levels; /* max-active-levels-var */
     unsigned team_limit, teams;
+    struct omp_team *team; /* the team of the task */
     struct omp_icv *next; /* in a list of the team that frees it */
 };
 
@@ -151,6 +152,7 @@ struct omp_team {
 /* A runtime of duet for teams of one size. */
 struct omp_runtime {
     unsigned size;
+    _Atomic(bool) busy; /* it executes a region */
     struct duet_runtime *core;
     void *engine;
     bool records;
@@ -164,9 +166,6 @@ struct omp_runtime {
 /* team.c */
 
 extern _Thread_local struct omp_task *duet__omp_now __attribute__((tls_model("initial-exec")));
-
-/* The runtime of the region of several threads that is executed. */
-extern _Atomic(struct omp_runtime *) duet__omp_active;
 
 /* Makes the initial task of a thread that has none. */
 struct omp_task *duet__omp_first(void);

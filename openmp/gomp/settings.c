@@ -94,7 +94,7 @@ static void read_schedule(struct omp_icv *icv)
     if (kind < 0 || (comma && (*end || chunk < 1 || chunk > INT_MAX)))
         refuse(name, "static, dynamic, guided or auto, and a chunk: dynamic,4");
     icv->schedule = (unsigned)kind | (unsigned)monotonic << MONOTONIC_BIT;
-    icv->chunk = (int)chunk;
+    icv->chunk = comma ? (int)chunk : kind != OMP_STATIC;
 }
 
 static void read_places(struct omp_settings *settings)
@@ -151,7 +151,8 @@ static void read_all(void)
     all.thread_limit = INT_MAX;
     (void)read_unsigned("OMP_NUM_THREADS", 1, &all.icv.threads);
     (void)read_bool("OMP_DYNAMIC", &all.icv.dynamic);
-    (void)read_bool("OMP_NESTED", &nested);
+    if (read_bool("OMP_NESTED", &nested) && nested)
+        all.icv.levels = INT_MAX;
     (void)read_unsigned("OMP_MAX_ACTIVE_LEVELS", 0, &all.icv.levels);
     (void)read_unsigned("OMP_THREAD_LIMIT", 1, &all.thread_limit);
     (void)read_unsigned("OMP_NUM_TEAMS", 1, &all.icv.teams);
@@ -163,8 +164,6 @@ static void read_all(void)
     read_places(&all);
     read_stack(&all);
     read_wait_policy(&all);
-    if (all.icv.threads > all.cores) /* what spins would keep others from a core */
-        all.spin_s = 0;
 }
 
 const struct omp_settings *duet__omp_settings(void)
@@ -259,7 +258,7 @@ GET(int, omp_get_dynamic, omp_now()->icv->dynamic)
 GET(int, omp_get_nested, omp_now()->icv->levels > 1)
 GET(int, omp_get_thread_limit, duet__omp_settings()->thread_limit)
 GET(int, omp_get_max_active_levels, omp_now()->icv->levels)
-GET(int, omp_get_supported_active_levels, 1)
+GET(int, omp_get_supported_active_levels, INT_MAX)
 GET(int, omp_get_level, omp_now()->team->level)
 GET(int, omp_get_active_level, omp_now()->team->active_level)
 GET(int, omp_get_cancellation, duet__omp_settings()->cancellation)
@@ -283,13 +282,13 @@ SET(omp_set_dynamic, wanted)
 
 SET(omp_set_nested, wanted)
 {
-    duet__omp_own_icv(omp_now())->levels = 1;
+    duet__omp_own_icv(omp_now())->levels = wanted ? INT_MAX : 1;
 }
 
 SET(omp_set_max_active_levels, levels)
 {
     if (levels >= 0)
-        duet__omp_own_icv(omp_now())->levels = levels > 0;
+        duet__omp_own_icv(omp_now())->levels = (unsigned)levels;
 }
 
 SET(omp_set_num_teams, teams)

@@ -294,21 +294,22 @@ static bool event_over(void *arg)
 int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call)
 {
     struct given *given = (struct given *)(uintptr_t)call->args;
-    struct omp_runtime *on = duet__omp_active;
     const uintptr_t flags = given->icv & (IS_FINAL | IS_BLOCK | HAS_EVENT);
     struct event *event = flags & HAS_EVENT ? given->block : NULL;
     void *block = flags & IS_BLOCK ? given->block : NULL;
+    const struct omp_icv *icv = (const struct omp_icv *)(given->icv - flags);
+    struct omp_team *team = icv->team;
     struct omp_task task = {
         .up = duet__omp_now,
-        .team = &on->team,
+        .team = team,
         .thread = duet__expand_worker(expansion),
         .final = flags & IS_FINAL,
         .expansion = flags & IS_FINAL ? NULL : expansion,
         .group = given->group,
-        .icv = (const struct omp_icv *)(given->icv - flags),
+        .icv = icv,
     };
     const bool cancelled = (task.group && atomic_load(&task.group->cancelled)) ||
-                           atomic_load_explicit(&on->team.cancelled, memory_order_relaxed);
+                           atomic_load_explicit(&team->cancelled, memory_order_relaxed);
     duet__expand_any_data(expansion);
     duet__omp_now = &task;
     if (!cancelled)
@@ -319,7 +320,7 @@ int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call 
     if (event)
         event_step(event);
     else
-        group_leave(&on->team, task.group);
+        group_leave(team, task.group);
     if (block && !event)
         free(block);
     return DUET_OK;

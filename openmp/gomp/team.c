@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parallel regions. There is a runtime of duet for each size that a region has had, whose workers
- * are its threads: a smaller region on a larger runtime would have tasks run by threads that are
- * not of its team. One region of several threads is active at a time; a region inside another one,
- * or beside it in a further thread of the program, has one thread, which OpenMP allows.
+ * Parallel regions. A region takes a runtime of duet with as many workers as it has threads, and
+ * leaves it for later ones: a smaller region on a larger runtime would have tasks run by threads
+ * that are not of its team. Regions inside of others, and those of several threads of the program,
+ * have runtimes of their own while they last.
  */
 #include "openmp/gomp/gomp.h"
 
@@ -22,8 +22,6 @@ _Thread_local struct omp_task *duet__omp_now;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct omp_runtime *) runtimes;
-static atomic_bool active; /* a region of some runtime is executed */
-_Atomic(struct omp_runtime *) duet__omp_active;
 
 void duet__omp_die(const char *format, ...)
 {
@@ -63,6 +61,7 @@ struct omp_task *duet__omp_first(void)
     } first;
     first.team.size = 1;
     first.team.icv = duet__omp_settings()->icv;
+    first.team.icv.team = &first.team;
     first.team.members = &first.member;
     duet__omp_shares_reset(&first.team);
     first.task = (struct omp_task){.team = &first.team,
@@ -100,25 +99,26 @@ static void icvs_free(struct omp_team *team)
 /* ------------------------------------------------------------------------------------------- */
 /* Runtimes                                                                                     */
 
-/* Closes all runtimes at the end of the program, which writes what was asked for. */
+/*
+ * Closes all runtimes at the end of the program, which writes what was asked for, but those whose
+ * region has called exit().
+ */
 static void close_all(void)
 {
-    if (atomic_load(&active)) /* exit() in a region: its tasks cannot be waited for */
-        return;
-    for (struct omp_runtime *on = atomic_load(&runtimes); on; on = on->next) {
+    for (struct omp_runtime *on = atomic_exchange(&runtimes, NULL); on; on = on->next) {
+        if (atomic_load(&on->busy))
+            continue;
         if (on->records)
             duet__omp_rename(on);
         duet__team_leave(on->engine);
         (void)duet_close(on->core); /* says itself what went wrong */
     }
-    atomic_store(&runtimes, NULL);
 }
 
 /* In a child made by fork, which has none of the threads. */
 static void forget_all(void)
 {
     atomic_store(&runtimes, NULL);
-    atomic_store(&active, false);
     (void)pthread_mutex_init(&opening, NULL);
     if (duet__omp_now && duet__omp_now->team->on)
         duet__omp_now = NULL;
@@ -149,6 +149,7 @@ static struct omp_runtime *runtime_new(unsigned size, bool first)
 {
     struct omp_runtime *on = aligned_alloc(OMP_LINE, sizeof *on);
     struct omp_member *members = aligned_alloc(OMP_LINE, size * sizeof *members);
+    const struct omp_settings *settings = duet__omp_settings();
     struct duet_config config;
     struct duet_message message;
     if (!on || !members)
@@ -166,18 +167,18 @@ static struct omp_runtime *runtime_new(unsigned size, bool first)
     on->team.on = on;
     on->team.size = size;
     on->team.members = members;
-    duet__team_keep(on->engine, duet__omp_settings()->spin_s);
+    /* what spins would keep others from a core */
+    duet__team_keep(on->engine, size > settings->cores ? 0 : settings->spin_s);
     return on;
 }
 
-/* Returns the runtime for teams of this size, which is opened when it is needed first. */
-static struct omp_runtime *runtime_of(unsigned size)
+/* Takes a runtime for a team of this size; a new one if none is free. */
+static struct omp_runtime *runtime_take(unsigned size)
 {
-    struct omp_runtime *on = atomic_load(&runtimes);
-    while (on && on->size != size)
-        on = on->next;
-    if (on)
-        return on;
+    for (struct omp_runtime *on = atomic_load(&runtimes); on; on = on->next)
+        if (on->size == size && !atomic_load(&on->busy) && !atomic_exchange(&on->busy, true))
+            return on;
+    struct omp_runtime *on;
     (void)pthread_mutex_lock(&opening);
     static bool prepared;
     if (!prepared) {
@@ -186,6 +187,7 @@ static struct omp_runtime *runtime_of(unsigned size)
     }
     prepared = true;
     on = runtime_new(size, !atomic_load(&runtimes));
+    atomic_store(&on->busy, true);
     on->next = atomic_load(&runtimes);
     atomic_store(&runtimes, on);
     (void)pthread_mutex_unlock(&opening);
@@ -233,7 +235,7 @@ static bool phase_over(void *arg)
 /* Waits for a moment, as others arrive soon if no thread has tasks. */
 static void spin_at_barrier(const struct omp_team *team, struct phase *phase)
 {
-    enum { SPINS = 4000, CROWDED = 50 };
+    enum { SPINS = 300, CROWDED = 20 };
     int spins = team->size <= duet__omp_settings()->cores ? SPINS : CROWDED;
     if (team->on->records)
         return;
@@ -283,7 +285,7 @@ unsigned duet__omp_size(unsigned wanted)
     const unsigned limit = duet__omp_settings()->thread_limit;
     unsigned size = wanted ? wanted : task->icv->threads;
     size = size < limit ? size : limit;
-    return task->team->active_level || task->icv->levels == 0 || !size ? 1 : size;
+    return task->team->active_level >= task->icv->levels ? 1 : size;
 }
 
 /* Sets up the first construct of a region that is one. */
@@ -315,6 +317,8 @@ static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(v
     team->run = run;
     team->data = data;
     team->icv = *up->icv;
+    team->icv.team = team;
+    team->icv.next = NULL;
     team->group = group;
     atomic_store_explicit(&team->cancelled, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancel_arrived, 0, memory_order_relaxed);
@@ -370,9 +374,10 @@ static void region_alone(void (*run)(void *), void *data, const struct omp_share
     icvs_free(&team);
 }
 
-static void region_of(struct omp_runtime *on, void (*run)(void *), void *data,
+static void region_of(unsigned size, void (*run)(void *), void *data,
                       const struct omp_share *shared, struct omp_group *group)
 {
+    struct omp_runtime *on = runtime_take(size);
     struct omp_team *team = &on->team;
     struct omp_task *up = omp_now();
     const struct duet_task_desc member = {.codelet = duet__omp_kernel(on, run, "parallel:"),
@@ -381,27 +386,23 @@ static void region_of(struct omp_runtime *on, void (*run)(void *), void *data,
     struct duet_message message;
     icvs_free(team);
     team_begin(team, up, run, data, shared, group);
-    atomic_store(&duet__omp_active, on);
     if (duet__team_run(on->engine, &member, &message))
         duet__omp_die("a parallel region: %s", message.text);
     if (duet__failed(on->core))
         duet__omp_die("a parallel region: %s", duet_last_message(on->core));
     duet__omp_now = up;
+    atomic_store(&on->busy, false);
 }
 
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
                       const struct omp_share *shared, struct omp_group *group)
 {
     unsigned size = duet__omp_size(wanted);
-    bool free = false;
     /* a region of one thread is duet's if that is what the whole program has */
-    if ((size == 1 && (wanted == 1 || omp_now()->team->level)) ||
-        !atomic_compare_exchange_strong(&active, &free, true)) {
+    if (size == 1 && (wanted == 1 || omp_now()->team->level))
         region_alone(run, data, shared, group);
-        return;
-    }
-    region_of(runtime_of(size), run, data, shared, group);
-    atomic_store(&active, false);
+    else
+        region_of(size, run, data, shared, group);
 }
 
 DUET__ABI(void, GOMP_parallel, void (*run)(void *), void *data, unsigned threads, unsigned flags)
@@ -415,17 +416,8 @@ DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, u
     uintptr_t *reductions = *(uintptr_t **)data;
     struct omp_group group = {.reductions = reductions};
     unsigned size = duet__omp_size(threads);
-    bool free = false;
-    /* a region beside another has one thread, and has to know it before */
-    if (size > 1 && !atomic_compare_exchange_strong(&active, &free, true))
-        size = 1;
     duet__omp_reductions(reductions, NULL, NULL, size);
-    if (size > 1) {
-        region_of(runtime_of(size), run, data, NULL, &group);
-        atomic_store(&active, false);
-    } else {
-        region_alone(run, data, NULL, &group);
-    }
+    duet__omp_region(run, data, threads, NULL, &group);
     return size;
 }
 
