@@ -103,7 +103,7 @@ static void icvs_free(struct omp_team *team)
  * Closes all runtimes at the end of the program, which writes what was asked for, but those whose
  * region has called exit().
  */
-static void close_all(void)
+__attribute__((destructor)) static void close_all(void)
 {
     for (struct omp_runtime *on = atomic_exchange(&runtimes, NULL); on; on = on->next) {
         if (atomic_load(&on->busy))
@@ -181,10 +181,8 @@ static struct omp_runtime *runtime_take(unsigned size)
     struct omp_runtime *on;
     (void)pthread_mutex_lock(&opening);
     static bool prepared;
-    if (!prepared) {
-        (void)atexit(close_all);
+    if (!prepared)
         (void)pthread_atfork(NULL, NULL, forget_all);
-    }
     prepared = true;
     on = runtime_new(size, !atomic_load(&runtimes));
     atomic_store(&on->busy, true);
