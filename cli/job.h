@@ -199,8 +199,12 @@ struct duet__openmp {
     bool static_loops;  /* also cut what may be a static loop of gcc's */
     bool only_makespan; /* the makespan alone is measured: no task is recorded, or delayed by
                            recording */
+    bool on_duet;       /* duet executes the program, and writes a trace of figures to `out` */
     bool quiet;         /* discard the program's standard output */
 };
+
+/* Puts a library in front of those that programs are run with. Takes the list, returns it. */
+char **duet__preload(char **environment, const char *library);
 
 /*
  * Runs the program until it ends. Complains if it cannot be run, or has written no graph without

@@ -170,7 +170,7 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
     g_autoptr(GError) error = NULL;
     const unsigned with_programs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_CALIBRATE |
                                    DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT |
-                                   DUET__IN_STUDY | DUET__IN_TUNE;
+                                   DUET__IN_STUDY | DUET__IN_TUNE | DUET__IN_OPENMP;
     bool good;
 
     for (int i = 1; command->where & with_programs && i < *argc && !job->program; i++)

@@ -12,30 +12,37 @@
 #include "runs/monitor.h"
 #include "runtime/modules/module.h"
 
-static char **make_environment(const struct duet__openmp *run, const char *recorder)
+char **duet__preload(char **environment, const char *library)
 {
-    char **list = g_get_environ();
-    const char *before = g_environ_getenv(list, "LD_PRELOAD");
-    g_autofree char *preloaded =
-        g_strconcat("libomp.so.5", before && *before ? ":" : NULL, before, NULL);
+    const char *before = g_environ_getenv(environment, "LD_PRELOAD");
+    g_autofree char *all = g_strconcat(library, before && *before ? ":" : NULL, before, NULL);
+
+    return g_environ_setenv(environment, "LD_PRELOAD", all, true);
+}
+
+static char **make_environment(const struct duet__openmp *run, const char *library)
+{
+    char **list = duet__preload(g_get_environ(), run->on_duet ? library : "libomp.so.5");
     g_autofree char *path = g_canonicalize_filename(run->out, NULL);
     g_autofree char *threads = g_strdup_printf("%" G_GUINT64_FORMAT, run->threads);
     g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, run->bytes);
     g_autofree char *loops = g_strdup_printf("%" G_GUINT64_FORMAT, run->loops);
 
+    if (run->threads)
+        list = g_environ_setenv(list, "OMP_NUM_THREADS", threads, true);
+    if (run->on_duet) {
+        list = g_environ_setenv(list, "DUET_TRACE", path, true);
+        return g_environ_setenv(list, "DUET_FIGURES", "1", true);
+    }
     /* records programs compiled by gcc, too: their runtime has no tools; those of clang have it
        anyway */
-    list = g_environ_setenv(list, "LD_PRELOAD", preloaded, true);
     list = g_environ_setenv(list, "OMP_TOOL", "enabled", true);
-    list = g_environ_setenv(list, "OMP_TOOL_LIBRARIES", recorder, true);
+    list = g_environ_setenv(list, "OMP_TOOL_LIBRARIES", library, true);
     list = g_environ_setenv(list, "DUET_OMPT", path, true);
     list = g_environ_setenv(list, "DUET_OMPT_BYTES", bytes, true);
     list = g_environ_setenv(list, "DUET_OMPT_LOOPS", loops, true);
     list = g_environ_setenv(list, "DUET_OMPT_STATIC", run->static_loops ? "1" : "", true);
-    list = g_environ_setenv(list, "DUET_OMPT_ONLY", run->only_makespan ? "makespan" : "", true);
-    if (run->threads)
-        list = g_environ_setenv(list, "OMP_NUM_THREADS", threads, true);
-    return list;
+    return g_environ_setenv(list, "DUET_OMPT_ONLY", run->only_makespan ? "makespan" : "", true);
 }
 
 /* Unblocks, in the child, the signals that are held back here: they are its own. */
@@ -78,18 +85,20 @@ static int spawn(const struct duet__openmp *run, char **environment, int *number
 
 int duet__openmp_run(const struct duet__openmp *run, int *number)
 {
-    g_autofree char *recorder = duet__module_path("openmp");
+    g_autofree char *library = duet__module_path(run->on_duet ? "gomp" : "openmp");
     g_auto(GStrv) environment = NULL;
     g_autoptr(GError) error = NULL;
     GStatBuf before = {0}, after = {0};
     int status;
 
-    if (!recorder)
+    if (!library && run->on_duet)
+        return duet__complain(DUET__MISUSED, "libduet-gomp.so is not where this duet is installed");
+    if (!library)
         return duet__complain(DUET__MISUSED, "this duet was built without its recorder of OpenMP "
                                              "programs, which needs libomp-dev");
     if (run->static_loops && !run->loops)
         return duet__complain(DUET__MISUSED, "--static-loops goes with --loops");
-    environment = make_environment(run, recorder);
+    environment = make_environment(run, library);
     if (g_stat(run->out, &before) != 0)
         before.st_ino = 0;
     status = spawn(run, environment, number, &error);

@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "runs/rounds.h"
 #include "runs/session.h"
+#include "trace/trace.h"
 #include "base/stats.h"
 
 /* A number of threads, and what is known of it: a value for each round. */
@@ -30,25 +31,55 @@ struct trial {
     size_t tasks;
 };
 
-/* Runs the program and reads the graph that it left. Returns the exit status; the caller owns
- *graph. */
-static int measure(const struct trial *trial, uint64_t threads, bool only_makespan,
-                   struct duet__graph **graph)
+/* Reads the makespan of a trace. Returns the exit status. */
+static int read_makespan(const char *path, double *makespan_s)
 {
+    struct duet__trace trace = {0};
+    struct duet_message message = {""};
+    g_autofree char *text = NULL;
+    g_autoptr(GError) problem = NULL;
+    size_t length;
+    int error = 0;
+
+    if (!g_file_get_contents(path, &text, &length, &problem))
+        error = duet_fail(&message, DUET_EIO, "%s", problem->message);
+    error = error ? error : duet__read_figures(text, length, path, &trace, &message);
+    *makespan_s = trace.run.stats.makespan_s;
+    duet__trace_fini(&trace);
+    return error ? duet__complain(DUET__FAILED, "%s", message.text) : DUET__DONE;
+}
+
+/*
+ * Runs the program, and gives the makespan and, of a recording, the graph, which the caller owns.
+ * Returns the exit status.
+ */
+static int measure(const struct trial *trial, uint64_t threads, struct duet__graph **recorded,
+                   double *makespan_s)
+{
+    struct duet__graph *graph = NULL;
     const struct duet__openmp run = {.program = trial->program,
                                      .out = trial->file,
                                      .threads = threads,
                                      .loops = trial->job->values.loops,
                                      .static_loops = trial->job->values.static_loops,
-                                     .only_makespan = only_makespan,
+                                     .only_makespan = !recorded,
+                                     .on_duet = !recorded && trial->job->values.on_duet,
                                      .quiet = true};
     struct duet_message message = {""};
     int number = 0, status = duet__openmp_run(&run, &number);
 
     if (number > 0)
         return DUET__SIGNALLED + number;
-    if (status == DUET__DONE && duet__graph_read(trial->file, NULL, graph, &message))
+    if (status == DUET__DONE && run.on_duet)
+        return read_makespan(trial->file, makespan_s);
+    if (status == DUET__DONE && duet__graph_read(trial->file, NULL, &graph, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
+    if (graph)
+        *makespan_s = graph->makespan_s;
+    if (recorded)
+        *recorded = graph;
+    else
+        duet__graph_free(graph);
     return status;
 }
 
@@ -93,20 +124,18 @@ static int make_round(struct trial *trial)
 {
     struct duet__graph *recorded = NULL;
     const size_t round = trial->rounds.round;
+    double recorded_s;
     int status;
 
     (void)duet__rounds_begin(&trial->rounds);
-    status = measure(trial, 1, false, &recorded);
+    status = measure(trial, 1, &recorded, &recorded_s);
     for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
         struct point *point = &trial->points[i];
-        struct duet__graph *run = NULL;
 
-        status = measure(trial, (uint64_t)point->request.config.cpus, true, &run);
-        if (status == DUET__DONE)
-            point->measured_s[round] = run->makespan_s;
+        status = measure(trial, (uint64_t)point->request.config.cpus, NULL,
+                         &point->measured_s[round]);
         if (status == DUET__DONE)
             status = simulate(trial, recorded, point, &point->predicted_s[round]);
-        duet__graph_free(run);
     }
     if (status == DUET__DONE) {
         trial->tasks = duet__graph_count(recorded);
@@ -173,6 +202,8 @@ static int prepare(struct trial *trial, struct duet_message *message)
     struct duet__product *product = trial->tables.study->products->pdata[0];
     int error = 0;
 
+    if (values->on_duet && !values->openmp)
+        return duet_fail(message, DUET_EINVAL, "--on-duet goes with --openmp");
     if (!trial->program || !trial->program[0])
         return duet_fail(message, DUET_EINVAL,
                          "which program? duet validate --openmp -- ./program");

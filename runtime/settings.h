@@ -32,6 +32,7 @@ enum {
     DUET__IN_EXPLAIN = 8192,
     DUET__IN_TUNE = 16384,
     DUET__CASE = 32768,        /* a case of `duet validate`: each of several values makes a case */
+    DUET__IN_OPENMP = 65536,
     DUET__IN_ENVIRONMENT = 32, /* a variable DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -69,6 +70,7 @@ struct duet__values {
     int verify; /* enum duet__verified */
     bool calibrate, no_noise, follow_speed, keep_disturbed;
     bool nodes, from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
+    bool on_duet;
     bool show, retry, no_what_if, no_verify;
 };
 

@@ -87,6 +87,7 @@ struct omp_member {
     uint64_t trips;                                  /* static schedule: chunks taken */
     uint64_t first, end;                             /* iterations of the current chunk */
     unsigned created;                                /* tasks since the last look at the window */
+    bool shown;                                      /* its place, once */
 };
 
 /* A taskgroup, or a region with reductions. */
@@ -232,6 +233,15 @@ void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, 
 void GOMP_taskgroup_start(void);
 void GOMP_taskgroup_end(void);
 void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
+
+/* ------------------------------------------------------------------------------------------- */
+/* settings.c and affinity.c */
+
+int omp_get_team_num(void);
+int omp_get_num_teams(void);
+int omp_get_ancestor_thread_num(int level);
+void omp_display_affinity(const char *format);
+extern bool duet__omp_shows_affinity; /* each thread of a new team shows where it runs */
 
 /* ------------------------------------------------------------------------------------------- */
 /* work.c */

@@ -379,15 +379,15 @@ DUET__ABI(void, omp_get_partition_place_nums, int *places)
 {
 }
 
-/* Threads are kept until the program ends. */
-DUET__ABI(int, omp_pause_resource, int kind, int device)
-{
-    return -1;
-}
-
+/* Threads are kept until the program ends, which OpenMP allows. */
 DUET__ABI(int, omp_pause_resource_all, int kind)
 {
-    return -1;
+    return (kind == 1 || kind == 2) && omp_now()->team->level == 0 ? 0 : -1;
+}
+
+DUET__ABI(int, omp_pause_resource, int kind, int device)
+{
+    return device == 0 || device == -1 ? omp_pause_resource_all(kind) : -1;
 }
 
 SET(omp_display_env, verbose)
@@ -503,7 +503,3 @@ REFUSED(GOMP_parallel_loop_dynamic_start)
 REFUSED(GOMP_parallel_loop_guided_start)
 REFUSED(GOMP_parallel_loop_runtime_start)
 REFUSED(GOMP_parallel_sections_start)
-REFUSED(omp_display_affinity)
-REFUSED(omp_display_affinity_)
-REFUSED(omp_capture_affinity)
-REFUSED(omp_capture_affinity_)

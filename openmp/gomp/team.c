@@ -163,7 +163,7 @@ static struct omp_runtime *runtime_new(unsigned size, bool first)
     on->spare = calloc(size, sizeof *on->spare);
     on->kernels = duet__omp_kernels_new();
     on->engine = duet__engine_of(on->core);
-    on->records = config.trace || config.calibrate;
+    on->records = (config.trace && !config.figures) || config.calibrate;
     on->team.on = on;
     on->team.size = size;
     on->team.members = members;
@@ -344,6 +344,9 @@ static void member_run(struct omp_team *team, unsigned thread, struct duet_expan
         member->trips = member->first = member->end = 0;
     }
     duet__omp_now = &task;
+    if (duet__omp_shows_affinity && !member->shown)
+        omp_display_affinity(NULL);
+    member->shown = true;
     team->run(team->data);
     duet__omp_children(&task);
     (void)duet__omp_barrier(false);
