@@ -121,10 +121,13 @@ static void write_padded(FILE *out, const char **text)
     write_field(own, read_field(text));
     (void)fclose(own);
     const size_t pad = width > size ? width - size : 0;
-    const bool digits = isdigit((unsigned char)*value) && zeros;
+    const char *digits = value + (*value == '-');
+    const bool fills = zeros && right && isdigit((unsigned char)*digits);
+    if (fills && digits > value)
+        (void)fputc('-', out);
     for (size_t i = 0; right && i < pad; i++)
-        (void)fputc(digits ? '0' : ' ', out);
-    (void)fputs(value, out);
+        (void)fputc(fills ? '0' : ' ', out);
+    (void)fputs(fills ? digits : value, out);
     for (size_t i = 0; !right && i < pad; i++)
         (void)fputc(' ', out);
     free(value);
@@ -178,18 +181,23 @@ static size_t trimmed(const char *text, size_t length)
     return length;
 }
 
-DUET__ABI(void, omp_set_affinity_format_, const char *text, size_t length)
+static void set_format(const char *text, size_t length)
 {
-    char *own = strndup(text, trimmed(text, length));
+    char *own = strndup(text, length);
     (void)pthread_mutex_lock(&mutex);
     free(format);
     format = own;
     (void)pthread_mutex_unlock(&mutex);
 }
 
+DUET__ABI(void, omp_set_affinity_format_, const char *text, size_t length)
+{
+    set_format(text, trimmed(text, length));
+}
+
 DUET__ABI(void, omp_set_affinity_format, const char *text)
 {
-    omp_set_affinity_format_(text, strlen(text));
+    set_format(text, strlen(text));
 }
 
 static char *own_format(void)

@@ -40,6 +40,8 @@ struct omp_icv {
     int chunk;
     unsigned levels; /* max-active-levels-var */
     unsigned team_limit, teams;
+    unsigned limit;        /* thread-limit-var */
+    _Atomic(unsigned) *used; /* threads of the contention group; NULL: they have no limit */
     struct omp_team *team; /* the team of the task */
     struct omp_icv *next; /* in a list of the team that frees it */
 };
@@ -47,7 +49,7 @@ struct omp_icv {
 /* Settings of the process, from OMP_*, read once. */
 struct omp_settings {
     struct omp_icv icv;
-    unsigned cores, thread_limit;
+    unsigned cores;
     int priority; /* max-task-priority-var */
     bool cancellation, binds;
     unsigned bind;  /* omp_proc_bind_t */
@@ -97,6 +99,7 @@ struct omp_group {
     _Atomic(bool) cancelled;
     _Atomic(uint64_t) tasks; /* deferred ones that have not ended */
     bool alone;              /* its task had no other children when it began */
+    bool workshare;          /* it is of a worksharing construct */
 };
 
 /* An address in depend clauses of the children of one task. */
@@ -124,6 +127,7 @@ struct omp_task {
     struct omp_group *group;
     const struct omp_icv *icv;
     struct omp_tokens tokens;
+    struct event *events; /* of tasks with the clause detach that ran at once */
 };
 
 /* A team, and the region that it executes. */
@@ -185,8 +189,8 @@ static inline struct omp_task *omp_now(void)
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
                       const struct omp_share *shared, struct omp_group *group);
 
-/* Returns the number of threads that a region now gets. */
-unsigned duet__omp_size(unsigned wanted);
+/* Runs a function as a program of its own: teams and target regions. limit: of threads; 0: as now */
+void duet__omp_apart(void (*run)(void *), void *data, unsigned limit);
 
 /* Waits for all members and their tasks. Returns true if it was ended by a cancellation. */
 bool duet__omp_barrier(bool ends);

@@ -148,13 +148,13 @@ static void read_all(void)
     all.cores = sched_getaffinity(0, sizeof own, &own) ? 1 : (unsigned)CPU_COUNT(&own);
     all.icv = (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1};
     all.icv.chunk = 1;
-    all.thread_limit = INT_MAX;
+    all.icv.limit = INT_MAX;
     (void)read_unsigned("OMP_NUM_THREADS", 1, &all.icv.threads);
     (void)read_bool("OMP_DYNAMIC", &all.icv.dynamic);
     if (read_bool("OMP_NESTED", &nested) && nested)
         all.icv.levels = INT_MAX;
     (void)read_unsigned("OMP_MAX_ACTIVE_LEVELS", 0, &all.icv.levels);
-    (void)read_unsigned("OMP_THREAD_LIMIT", 1, &all.thread_limit);
+    (void)read_unsigned("OMP_THREAD_LIMIT", 1, &all.icv.limit);
     (void)read_unsigned("OMP_NUM_TEAMS", 1, &all.icv.teams);
     (void)read_unsigned("OMP_TEAMS_THREAD_LIMIT", 1, &all.icv.team_limit);
     (void)read_bool("OMP_CANCELLATION", &all.cancellation);
@@ -190,7 +190,7 @@ static void show(bool verbose)
                   "  OMP_THREAD_LIMIT = '%u'\n  OMP_MAX_ACTIVE_LEVELS = '%u'\n"
                   "  OMP_CANCELLATION = '%s'\n  OMP_MAX_TASK_PRIORITY = '%d'\n",
                   binds[settings->bind], settings->stack_bytes,
-                  settings->spin_s > USUAL_S ? "ACTIVE" : "PASSIVE", settings->thread_limit,
+                  settings->spin_s > USUAL_S ? "ACTIVE" : "PASSIVE", icv->limit,
                   icv->levels, settings->cancellation ? "TRUE" : "FALSE", settings->priority);
     if (verbose)
         (void)fprintf(stderr, "  DUET = '%s'\n", duet_version());
@@ -248,15 +248,14 @@ __attribute__((constructor)) static void begin(void)
 GET(int, omp_get_thread_num, omp_now()->thread)
 GET(int, omp_get_num_threads, omp_now()->team->size)
 GET(int, omp_get_max_threads,
-    omp_now()->icv->threads < duet__omp_settings()->thread_limit
-        ? omp_now()->icv->threads
-        : duet__omp_settings()->thread_limit)
+    omp_now()->icv->threads < omp_now()->icv->limit ? omp_now()->icv->threads
+                                                    : omp_now()->icv->limit)
 GET(int, omp_get_num_procs, duet__omp_settings()->cores)
 GET(int, omp_in_parallel, omp_now()->team->active_level > 0)
 GET(int, omp_in_final, omp_now()->final)
 GET(int, omp_get_dynamic, omp_now()->icv->dynamic)
 GET(int, omp_get_nested, omp_now()->icv->levels > 1)
-GET(int, omp_get_thread_limit, duet__omp_settings()->thread_limit)
+GET(int, omp_get_thread_limit, omp_now()->icv->limit)
 GET(int, omp_get_max_active_levels, omp_now()->icv->levels)
 GET(int, omp_get_supported_active_levels, INT_MAX)
 GET(int, omp_get_level, omp_now()->team->level)
@@ -406,16 +405,19 @@ GET(int, omp_get_team_num, team)
 DUET__ABI(void, GOMP_teams_reg, void (*run)(void *), void *data, unsigned count, unsigned limit,
           unsigned flags)
 {
-    const unsigned wanted = count ? count : omp_now()->icv->teams;
+    const struct omp_icv *icv = omp_now()->icv;
+    const unsigned wanted = count ? count : icv->teams;
     teams = wanted ? wanted : 1;
     for (team = 0; team < teams; team++)
-        run(data);
+        duet__omp_apart(run, data, limit ? limit : icv->team_limit);
     teams = 1;
     team = 0;
 }
 
 DUET__ABI(bool, GOMP_teams4, unsigned least, unsigned most, unsigned limit, bool first)
 {
+    if (first && limit)
+        duet__omp_own_icv(omp_now())->limit = limit;
     if (first)
         teams = least ? least : 1;
     team = first ? 0 : team + 1;
@@ -438,7 +440,21 @@ static void wait_for(void **depend)
         GOMP_taskwait_depend(depend);
 }
 
-enum { FIRSTPRIVATE = 13, KIND = 0xff, ALIGN_SHIFT = 8 };
+enum { FIRSTPRIVATE = 12, KIND = 0xff, ALIGN_SHIFT = 8 };
+enum { ARGUMENT = 0x7f00, THREAD_LIMIT = 0x200, VALUE_FOLLOWS = 0x80, VALUE_SHIFT = 16 };
+
+/* Returns the thread limit among a target region's arguments; 0: none. */
+static unsigned limit_of(void **arguments)
+{
+    unsigned limit = 0;
+    while (arguments && *arguments) {
+        intptr_t word = (intptr_t)*arguments++;
+        intptr_t value = word & VALUE_FOLLOWS ? (intptr_t)*arguments++ : word >> VALUE_SHIFT;
+        if ((word & ARGUMENT) == THREAD_LIMIT && value > 0)
+            limit = (unsigned)value;
+    }
+    return limit;
+}
 
 /* Executes a target region with copies of its firstprivate variables. */
 DUET__ABI(void, GOMP_target_ext, int device, void (*run)(void *), size_t count, void **addresses,
@@ -459,7 +475,7 @@ DUET__ABI(void, GOMP_target_ext, int device, void (*run)(void *), size_t count, 
             duet__omp_die("there is no memory left for a target region");
         own[i] = memcpy(copies[i], addresses[i], sizes[i]);
     }
-    run(own);
+    duet__omp_apart((void (*)(void *))run, own, limit_of(arguments));
     for (size_t i = 0; i < count; i++)
         free(copies[i]);
     free(own);

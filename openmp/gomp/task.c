@@ -56,7 +56,8 @@ struct event {
     struct omp_team *team;
     struct duet_expansion *parent; /* the task is its child until none is left */
     struct omp_group *group;
-    bool awaited;                         /* its creator waits for it, and has its memory */
+    struct event *next;                   /* among those that `awaited` */
+    bool awaited;                         /* the task ran at once; its creator waits for this */
     struct duet__acquisition **uses;      /* keep what the task has written from others */
     size_t use_count;
     atomic_size_t granted;
@@ -168,8 +169,27 @@ void duet__omp_tokens_free(struct omp_task *task)
     *tokens = (struct omp_tokens){0};
 }
 
+static bool event_over(void *arg)
+{
+    const struct event *event = arg;
+    return atomic_load_explicit(&event->left, memory_order_acquire) == 0;
+}
+
+/* Waits for the events of tasks that ran at once. */
+static void wait_for_events(struct omp_task *task)
+{
+    while (task->events) {
+        struct event *event = task->events;
+        duet__omp_wait(task, event_over, event);
+        task->events = event->next;
+        free(event);
+    }
+}
+
 void duet__omp_wait_children(struct omp_task *task)
 {
+    if (task->events)
+        wait_for_events(task);
     if (task->waits && task->expansion && duet_expand_wait(task->expansion))
         duet__omp_die("a task failed: %s", duet_last_message(task->team->on->core));
     task->waits = false;
@@ -282,14 +302,16 @@ DUET__ABI(void, omp_fulfill_event, void *event)
     event_step(event);
 }
 
-static bool event_over(void *arg)
-{
-    const struct event *event = arg;
-    return atomic_load_explicit(&event->left, memory_order_acquire) == 0;
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Executing                                                                                    */
+
+/* True if the tasks of a group, or of its team, are cancelled. */
+static bool is_cancelled(const struct omp_team *team, const struct omp_group *group)
+{
+    return atomic_load_explicit(&team->cancelled, memory_order_relaxed) ||
+           (group && (atomic_load(&group->cancelled) ||
+                      (group->workshare && group->up && atomic_load(&group->up->cancelled))));
+}
 
 int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call)
 {
@@ -308,13 +330,11 @@ int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call 
         .group = given->group,
         .icv = icv,
     };
-    const bool cancelled = (task.group && atomic_load(&task.group->cancelled)) ||
-                           atomic_load_explicit(&team->cancelled, memory_order_relaxed);
     duet__expand_any_data(expansion);
     duet__omp_now = &task;
-    if (!cancelled)
+    if (!is_cancelled(team, task.group))
         given->run(event ? event + 1 : block ? block : given->data);
-    if (task.tokens.room)
+    if (task.tokens.room || task.events)
         duet__omp_children(&task);
     duet__omp_now = task.up;
     if (event)
@@ -359,6 +379,12 @@ static void run_now(struct omp_task *creator, const struct making *making)
         duet__omp_children(&task);
     duet__omp_now = creator;
     creator->waits |= task.waits;
+    while (task.events) { /* its creator waits for them in its place */
+        struct event *event = task.events;
+        task.events = event->next;
+        event->next = creator->events;
+        creator->events = event;
+    }
     free(block);
 }
 
@@ -486,16 +512,11 @@ static void defer_and_wait(struct omp_task *creator, struct making *making)
     free(block);
 }
 
-static bool is_cancelled(const struct omp_task *task)
-{
-    return duet__omp_settings()->cancellation &&
-           (atomic_load_explicit(&task->team->cancelled, memory_order_relaxed) ||
-            (task->group && atomic_load(&task->group->cancelled)));
-}
-
 /* Creates a task without event. */
 static void make_task(struct omp_task *creator, struct making *making, bool deferred)
 {
+    if (making->depend && creator->events)
+        wait_for_events(creator);
     if (!creator->expansion)
         run_now(creator, making);
     else if (deferred)
@@ -509,22 +530,23 @@ static void make_task(struct omp_task *creator, struct making *making, bool defe
 /* Creates a task that ends with its event. */
 static void make_detached(struct omp_task *creator, struct making *making, bool deferred)
 {
-    struct event event = {.left = 2,
-                          .team = creator->team,
-                          .parent = creator->expansion,
-                          .group = creator->group};
+    const struct event event = {.left = 2,
+                                .team = creator->team,
+                                .parent = creator->expansion,
+                                .group = creator->group};
     if (creator->expansion && deferred) {
         making->event = &event;
         defer(creator, making);
         return;
     }
-    event.left = 1;
-    event.awaited = true;
-    *making->handle = &event;
+    struct event *own = allocate(ALIGNED, sizeof *own);
+    *own = (struct event){.left = 1, .team = creator->team, .awaited = true};
+    own->next = creator->events;
+    creator->events = own;
+    *making->handle = own;
     if (making->size)
-        *(void **)making->data = &event;
+        *(void **)making->data = own;
     make_task(creator, making, false);
-    duet__omp_wait(creator, event_over, &event);
 }
 
 DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *, void *), long size,
@@ -541,7 +563,7 @@ DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *,
                             .flags = flags,
                             .depend = flags & DEPEND ? depend : NULL,
                             .handle = handle};
-    if (is_cancelled(creator))
+    if (is_cancelled(creator->team, creator->group))
         return;
     if (flags & PRIORITY)
         making.priority = priority < 0 ? 0 : priority < most ? priority : most;
@@ -557,7 +579,7 @@ DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *,
 DUET__ABI(void, GOMP_taskwait, void)
 {
     struct omp_task *task = omp_now();
-    if (task->waits)
+    if (task->waits || task->events)
         duet__omp_children(task);
 }
 
@@ -570,7 +592,7 @@ DUET__ABI(void, GOMP_taskwait_depend, void **depend)
 {
     struct omp_task *task = omp_now();
     struct making making = {.run = nothing, .kernel = nothing, .depend = depend};
-    if (task->expansion && task->waits && !is_cancelled(task))
+    if (task->expansion && task->waits && !is_cancelled(task->team, task->group))
         defer_and_wait(task, &making);
 }
 
@@ -604,7 +626,7 @@ DUET__ABI(void, GOMP_taskgroup_end, void)
 {
     struct omp_task *task = omp_now();
     struct omp_group *group = task->group;
-    if (group->alone)
+    if (group->alone || task->events)
         duet__omp_wait_children(task);
     duet__omp_wait(task, group_over, group);
     task->group = group->up;
@@ -636,11 +658,6 @@ static void loop_cut(struct loop *loop, unsigned flags, uint64_t wanted, unsigne
     loop->tasks = loop->tasks > loop->count ? loop->count : loop->tasks ? loop->tasks : 1;
     loop->chunk = loop->count / loop->tasks;
     loop->longer = loop->count % loop->tasks;
-    if (flags & STRICT && loop->longer) { /* num_tasks(strict:): equal but for the last one */
-        loop->chunk++;
-        loop->longer = 0;
-        loop->tasks = (loop->count + loop->chunk - 1) / loop->chunk;
-    }
 }
 
 /* Creates the tasks of a loop, whose data begins with the bounds of each. */
@@ -655,7 +672,7 @@ static void make_loop(struct making *making, const struct loop *loop, unsigned f
         duet__omp_reductions(reductions, creator->group->reductions, NULL, creator->team->size);
         creator->group->reductions = reductions;
     }
-    for (uint64_t i = 0; i < loop->tasks && !is_cancelled(creator); i++) {
+    for (uint64_t i = 0; i < loop->tasks && !is_cancelled(creator->team, creator->group); i++) {
         uint64_t end = first + loop->chunk + (i < loop->longer);
         end = end < loop->count ? end : loop->count;
         const uint64_t range[] = {loop->start + first * loop->step, loop->start + end * loop->step};
@@ -767,33 +784,44 @@ DUET__ABI(void, GOMP_workshare_task_reduction_unregister, bool cancelled)
         (void)duet__omp_barrier(false);
 }
 
-/* Finds a variable by its address or that of a thread's copy. Returns its array, or NULL. */
-static uintptr_t *reduction_find(uintptr_t *array, uintptr_t address, uintptr_t **variable)
+/* Finds the array of a variable by its address or by that in a thread's copy; *offset: its place
+ * among the copies. NULL: there is none. */
+static const uintptr_t *reduction_find(const uintptr_t *array, uintptr_t address, uintptr_t *offset)
 {
-    for (; array; array = (uintptr_t *)array[NEXT]) {
-        bool is_copy = address >= array[COPIES] && address < array[END];
-        for (size_t i = 0; i < array[COUNT]; i++) {
-            *variable = array + VARIABLES + WORDS * i;
-            if (is_copy ? (*variable)[1] == (address - array[COPIES]) % array[BYTES]
-                        : (*variable)[0] == address)
+    for (; array; array = (const uintptr_t *)array[NEXT]) {
+        for (size_t i = 0; i < array[COUNT]; i++)
+            if (array[VARIABLES + WORDS * i] == address) {
+                *offset = array[VARIABLES + WORDS * i + 1];
                 return array;
+            }
+        if (address >= array[COPIES] && address < array[END]) {
+            *offset = (address - array[COPIES]) % array[BYTES];
+            return array;
         }
     }
     return NULL;
+}
+
+/* Returns the address of the variable whose copies are at an offset; 0: there is none. */
+static uintptr_t reduction_original(const uintptr_t *array, uintptr_t offset)
+{
+    for (size_t i = 0; i < array[COUNT]; i++)
+        if (array[VARIABLES + WORDS * i + 1] == offset)
+            return array[VARIABLES + WORDS * i];
+    return 0;
 }
 
 DUET__ABI(void, GOMP_task_reduction_remap, size_t count, size_t originals, void **addresses)
 {
     const struct omp_task *task = omp_now();
     for (size_t i = 0; i < count; i++) {
-        uintptr_t *variable;
-        const uintptr_t *array =
-            reduction_find(task->group ? task->group->reductions : NULL, (uintptr_t)addresses[i],
-                           &variable);
+        uintptr_t offset;
+        const uintptr_t *array = reduction_find(task->group ? task->group->reductions : NULL,
+                                                (uintptr_t)addresses[i], &offset);
         if (!array)
             duet__omp_die("a task's in_reduction has no reduction around it");
-        addresses[i] = (void *)(array[COPIES] + task->thread * array[BYTES] + variable[1]);
+        addresses[i] = (void *)(array[COPIES] + task->thread * array[BYTES] + offset);
         if (i < originals)
-            addresses[count + i] = (void *)variable[0];
+            addresses[count + i] = (void *)reduction_original(array, offset);
     }
 }

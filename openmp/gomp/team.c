@@ -7,6 +7,7 @@
  */
 #include "openmp/gomp/gomp.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,10 +59,13 @@ struct omp_task *duet__omp_first(void)
         struct omp_team team;
         struct omp_member member;
         struct omp_task task;
+        _Atomic(unsigned) used;
     } first;
     first.team.size = 1;
     first.team.icv = duet__omp_settings()->icv;
     first.team.icv.team = &first.team;
+    atomic_init(&first.used, 1);
+    first.team.icv.used = first.team.icv.limit < INT_MAX ? &first.used : NULL;
     first.team.members = &first.member;
     duet__omp_shares_reset(&first.team);
     first.task = (struct omp_task){.team = &first.team,
@@ -277,13 +281,29 @@ DUET__ABI(bool, GOMP_barrier_cancel, void)
 /* ------------------------------------------------------------------------------------------- */
 /* Regions                                                                                      */
 
-unsigned duet__omp_size(unsigned wanted)
+/* Returns the number of threads that a region gets, of which all but one are its own. */
+static unsigned size_take(unsigned wanted)
 {
     const struct omp_task *task = omp_now();
-    const unsigned limit = duet__omp_settings()->thread_limit;
-    unsigned size = wanted ? wanted : task->icv->threads;
-    size = size < limit ? size : limit;
-    return task->team->active_level >= task->icv->levels ? 1 : size;
+    const struct omp_icv *icv = task->icv;
+    unsigned size = wanted ? wanted : icv->threads, used, left;
+    if (task->team->active_level >= icv->levels)
+        return 1;
+    if (!icv->used)
+        return size;
+    used = atomic_load(icv->used);
+    do {
+        left = used < icv->limit ? icv->limit - used : 0;
+        size = size - 1 < left ? size : left + 1;
+    } while (!atomic_compare_exchange_weak(icv->used, &used, used + size - 1));
+    return size;
+}
+
+static void size_leave(unsigned size)
+{
+    const struct omp_icv *icv = omp_now()->icv;
+    if (icv->used && size > 1)
+        atomic_fetch_sub(icv->used, size - 1);
 }
 
 /* Sets up the first construct of a region that is one. */
@@ -375,6 +395,23 @@ static void region_alone(void (*run)(void *), void *data, const struct omp_share
     icvs_free(&team);
 }
 
+void duet__omp_apart(void (*run)(void *), void *data, unsigned limit)
+{
+    struct omp_team team;
+    struct omp_member member = {0};
+    _Atomic(unsigned) used = 1;
+    memset(&team, 0, sizeof team);
+    team.size = 1;
+    team.members = &member;
+    team_begin(&team, omp_now(), run, data, NULL, NULL);
+    team.level = team.active_level = 0;
+    if (limit && limit < team.icv.limit)
+        team.icv.limit = limit;
+    team.icv.used = team.icv.limit < INT_MAX ? &used : NULL;
+    member_run(&team, 0, NULL);
+    icvs_free(&team);
+}
+
 static void region_of(unsigned size, void (*run)(void *), void *data,
                       const struct omp_share *shared, struct omp_group *group)
 {
@@ -395,15 +432,21 @@ static void region_of(unsigned size, void (*run)(void *), void *data,
     atomic_store(&on->busy, false);
 }
 
-void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
-                      const struct omp_share *shared, struct omp_group *group)
+/* Executes a region of so many threads; one that has one, in others, is not duet's. */
+static void region_sized(void (*run)(void *), void *data, unsigned size,
+                         const struct omp_share *shared, struct omp_group *group)
 {
-    unsigned size = duet__omp_size(wanted);
-    /* a region of one thread is duet's if that is what the whole program has */
-    if (size == 1 && (wanted == 1 || omp_now()->team->level))
+    if (size == 1 && omp_now()->team->level)
         region_alone(run, data, shared, group);
     else
         region_of(size, run, data, shared, group);
+    size_leave(size);
+}
+
+void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
+                      const struct omp_share *shared, struct omp_group *group)
+{
+    region_sized(run, data, size_take(wanted), shared, group);
 }
 
 DUET__ABI(void, GOMP_parallel, void (*run)(void *), void *data, unsigned threads, unsigned flags)
@@ -416,9 +459,9 @@ DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, u
 {
     uintptr_t *reductions = *(uintptr_t **)data;
     struct omp_group group = {.reductions = reductions};
-    unsigned size = duet__omp_size(threads);
+    unsigned size = size_take(threads);
     duet__omp_reductions(reductions, NULL, NULL, size);
-    duet__omp_region(run, data, threads, NULL, &group);
+    region_sized(run, data, size, NULL, &group);
     return size;
 }
 

@@ -238,8 +238,10 @@ static void construct_start(const struct starting *starting)
 {
     struct omp_task *task = omp_now();
     bool first;
-    if (starting->reductions)
+    if (starting->reductions) {
         GOMP_taskgroup_start();
+        task->group->workshare = true;
+    }
     struct omp_share *share = share_enter(task, &first);
     if (first)
         share_set(share, starting);
