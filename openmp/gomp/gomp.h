@@ -40,7 +40,8 @@ struct omp_icv {
     int chunk;
     unsigned levels; /* max-active-levels-var */
     unsigned team_limit, teams;
-    unsigned limit;        /* thread-limit-var */
+    unsigned league, place; /* teams of the league, and which one it is in */
+    unsigned limit;         /* thread-limit-var */
     _Atomic(unsigned) *used; /* threads of the contention group; NULL: they have no limit */
     struct omp_team *team; /* the team of the task */
     struct omp_icv *next; /* in a list of the team that frees it */
@@ -189,8 +190,9 @@ static inline struct omp_task *omp_now(void)
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
                       const struct omp_share *shared, struct omp_group *group);
 
-/* Runs a function as a program of its own: teams and target regions. limit: of threads; 0: as now */
-void duet__omp_apart(void (*run)(void *), void *data, unsigned limit);
+/* Runs a team of a league, or a target region, like a program with these variables; `limit` of
+ * threads, 0: theirs. */
+void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv, unsigned limit);
 
 /* Waits for all members and their tasks. Returns true if it was ended by a cancellation. */
 bool duet__omp_barrier(bool ends);

@@ -146,7 +146,8 @@ static void read_all(void)
     long number;
     bool nested = false;
     all.cores = sched_getaffinity(0, sizeof own, &own) ? 1 : (unsigned)CPU_COUNT(&own);
-    all.icv = (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1};
+    all.icv = (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1,
+                               .league = 1};
     all.icv.chunk = 1;
     all.icv.limit = INT_MAX;
     (void)read_unsigned("OMP_NUM_THREADS", 1, &all.icv.threads);
@@ -397,34 +398,34 @@ SET(omp_display_env, verbose)
 /* ------------------------------------------------------------------------------------------- */
 /* Teams, and target regions, which run on the host as where there is no device                 */
 
-static _Thread_local unsigned teams = 1, team;
-
-GET(int, omp_get_num_teams, teams)
-GET(int, omp_get_team_num, team)
+GET(int, omp_get_num_teams, omp_now()->icv->league)
+GET(int, omp_get_team_num, omp_now()->icv->place)
 
 DUET__ABI(void, GOMP_teams_reg, void (*run)(void *), void *data, unsigned count, unsigned limit,
           unsigned flags)
 {
     const struct omp_icv *icv = omp_now()->icv;
-    const unsigned wanted = count ? count : icv->teams;
-    teams = wanted ? wanted : 1;
-    for (team = 0; team < teams; team++)
-        duet__omp_apart(run, data, limit ? limit : icv->team_limit);
-    teams = 1;
-    team = 0;
+    const unsigned teams = count ? count : icv->teams ? icv->teams : 1;
+    for (unsigned team = 0; team < teams; team++) {
+        struct omp_icv own = *icv;
+        own.league = teams;
+        own.place = team;
+        duet__omp_apart(run, data, &own, limit ? limit : icv->team_limit);
+    }
 }
 
 DUET__ABI(bool, GOMP_teams4, unsigned least, unsigned most, unsigned limit, bool first)
 {
+    struct omp_icv *icv = duet__omp_own_icv(omp_now());
     if (first && limit)
-        duet__omp_own_icv(omp_now())->limit = limit;
+        icv->limit = limit;
     if (first)
-        teams = least ? least : 1;
-    team = first ? 0 : team + 1;
-    if (team < teams)
+        icv->league = least ? least : 1;
+    icv->place = first ? 0 : icv->place + 1;
+    if (icv->place < icv->league)
         return true;
-    teams = 1;
-    team = 0;
+    icv->league = 1;
+    icv->place = 0;
     return false;
 }
 
@@ -475,7 +476,7 @@ DUET__ABI(void, GOMP_target_ext, int device, void (*run)(void *), size_t count, 
             duet__omp_die("there is no memory left for a target region");
         own[i] = memcpy(copies[i], addresses[i], sizes[i]);
     }
-    duet__omp_apart((void (*)(void *))run, own, limit_of(arguments));
+    duet__omp_apart((void (*)(void *))run, own, &duet__omp_settings()->icv, limit_of(arguments));
     for (size_t i = 0; i < count; i++)
         free(copies[i]);
     free(own);

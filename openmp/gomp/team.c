@@ -139,6 +139,8 @@ static void configure(struct duet_config *config, unsigned size, bool first)
         duet__omp_die("a program computes as it runs, on this machine: DUET_SIMULATE, DUET_EMULATE "
                       "and DUET_NODES are for programs of duet. Record it (DUET_TRACE=trace.json) "
                       "and simulate the trace");
+    if (!config->policy && settings->priority) /* ws looks at none */
+        config->policy = "eager";
     config->cpus = (int)size;
     config->gpus = 0;
     config->quiet = true;
@@ -395,7 +397,7 @@ static void region_alone(void (*run)(void *), void *data, const struct omp_share
     icvs_free(&team);
 }
 
-void duet__omp_apart(void (*run)(void *), void *data, unsigned limit)
+void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv, unsigned limit)
 {
     struct omp_team team;
     struct omp_member member = {0};
@@ -405,6 +407,9 @@ void duet__omp_apart(void (*run)(void *), void *data, unsigned limit)
     team.members = &member;
     team_begin(&team, omp_now(), run, data, NULL, NULL);
     team.level = team.active_level = 0;
+    team.icv = *icv;
+    team.icv.team = &team;
+    team.icv.next = NULL;
     if (limit && limit < team.icv.limit)
         team.icv.limit = limit;
     team.icv.used = team.icv.limit < INT_MAX ? &used : NULL;
@@ -503,8 +508,12 @@ DUET__ABI(bool, GOMP_cancel, int which, bool wanted)
         return GOMP_cancellation_point(which);
     if ((which & (CANCEL_LOOP | CANCEL_SECTIONS)) && task->member && task->member->share)
         atomic_store(&task->member->share->cancelled, true);
-    if ((which & CANCEL_TASKGROUP) && task->group)
+    if ((which & CANCEL_TASKGROUP) && task->group) {
+        struct omp_group *up = task->group->workshare ? task->group->up : NULL;
         atomic_store(&task->group->cancelled, true);
+        if (up) /* that of the program */
+            atomic_store(&up->cancelled, true);
+    }
     if (which & CANCEL_PARALLEL) {
         atomic_store(&task->team->cancelled, true);
         duet__omp_call(task->team);
