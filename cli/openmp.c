@@ -47,9 +47,10 @@ const struct duet__command duet__openmp_command = {
     .description = "executes an OpenMP program of gcc on duet",
     .where = DUET__IN_OPENMP,
     .arguments = "-- PROGRAM [ARGUMENT...]",
-    .summary = "Executes a program that was compiled by gcc -fopenmp, as it is, on duet in place of "
-               "gcc's\n"
-               "OpenMP library. Exit status: the program's.",
+    .summary =
+        "Executes a program that was compiled by gcc -fopenmp, as it is, on duet in place of "
+        "gcc's\n"
+        "OpenMP library. Exit status: the program's.",
     .notes = "Example:\n"
              "  duet openmp --threads 4 --policy heft --trace trace.json -- ./program\n"
              "  duet explain trace.json",

@@ -132,8 +132,8 @@ static int make_round(struct trial *trial)
     for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
         struct point *point = &trial->points[i];
 
-        status = measure(trial, (uint64_t)point->request.config.cpus, NULL,
-                         &point->measured_s[round]);
+        status =
+            measure(trial, (uint64_t)point->request.config.cpus, NULL, &point->measured_s[round]);
         if (status == DUET__DONE)
             status = simulate(trial, recorded, point, &point->predicted_s[round]);
     }

@@ -346,8 +346,7 @@ void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_t
     self->nested.now = now;
     (void)set_hungry(core, worker, false);
     atomic_store(&self->fed, true);
-    *command =
-        (struct duet__engine_command){.kind = DUET_RUN, .worker = worker, .task = task};
+    *command = (struct duet__engine_command){.kind = DUET_RUN, .worker = worker, .task = task};
 }
 
 /* Fills *command with the worker's next command. */

@@ -31,7 +31,7 @@ enum {
     DUET__FACTOR = 4096, /* a factor: each of several values makes a run of its own */
     DUET__IN_EXPLAIN = 8192,
     DUET__IN_TUNE = 16384,
-    DUET__CASE = 32768,        /* a case of `duet validate`: each of several values makes a case */
+    DUET__CASE = 32768, /* a case of `duet validate`: each of several values makes a case */
     DUET__IN_OPENMP = 65536,
     DUET__IN_ENVIRONMENT = 32, /* a variable DUET_NAME, and the argument --duet-NAME */
 };

@@ -22,7 +22,8 @@ GROUPS = {
     "c-pure": C_PURE,
     "c": C_PURE + C_REST,
     "posix": POSIX,
-    "linux": ["sys/prctl.h", "sys/file.h", "sys/syscall.h", "execinfo.h", "link.h"],
+    "linux": ["sys/prctl.h", "sys/file.h", "sys/syscall.h", "execinfo.h", "link.h",
+              "linux/futex.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "context": ["ucontext.h"],
@@ -83,6 +84,7 @@ RULES = [
                           " platforms/platform.h workloads/kernels*.h ."),
     ("runtime/*", "c posix threads glib duet/* base/*.h core/engine.h nodes/*.h sim/*.h real/*.h"
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),
+    ("openmp/gomp/*", "c posix linux threads duet/* core/engine.h real/real.h openmp/names.h ."),
     ("openmp/*", "c posix linux ompt base/*.h ."),
     ("runs/executor", "c posix linux glib sockets duet/* ."),
     ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h platforms/model/draws.h"

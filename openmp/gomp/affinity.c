@@ -18,9 +18,9 @@ static char *format; /* mutex */
 static const struct {
     char letter;
     const char *name;
-} fields[] = {{'t', "team_num"},          {'T', "num_teams"},    {'L', "nesting_level"},
-              {'n', "thread_num"},        {'N', "num_threads"},  {'a', "ancestor_tnum"},
-              {'H', "host"},              {'P', "process_id"},   {'i', "native_thread_id"},
+} fields[] = {{'t', "team_num"},       {'T', "num_teams"},   {'L', "nesting_level"},
+              {'n', "thread_num"},     {'N', "num_threads"}, {'a', "ancestor_tnum"},
+              {'H', "host"},           {'P', "process_id"},  {'i', "native_thread_id"},
               {'A', "thread_affinity"}};
 
 /* Writes the cores that the thread may run on: "0-3,6". */

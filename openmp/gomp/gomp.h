@@ -34,17 +34,17 @@ enum omp_schedule {
 
 /* Internal control variables of a task's data environment. */
 struct omp_icv {
-    unsigned threads; /* nthreads-var */
+    _Alignas(16) unsigned threads; /* nthreads-var; aligned, as its address is kept with flags */
     bool dynamic;
     unsigned schedule; /* enum omp_schedule; bit 31: monotonic */
     int chunk;
     unsigned levels; /* max-active-levels-var */
     unsigned team_limit, teams;
-    unsigned league, place; /* teams of the league, and which one it is in */
-    unsigned limit;         /* thread-limit-var */
+    unsigned league, place;  /* teams of the league, and which one it is in */
+    unsigned limit;          /* thread-limit-var */
     _Atomic(unsigned) *used; /* threads of the contention group; NULL: they have no limit */
-    struct omp_team *team; /* the team of the task */
-    struct omp_icv *next; /* in a list of the team that frees it */
+    struct omp_team *team;   /* the team of the task */
+    struct omp_icv *next;    /* in a list of the team that frees it */
 };
 
 /* Settings of the process, from OMP_*, read once. */
@@ -53,8 +53,8 @@ struct omp_settings {
     unsigned cores;
     int priority; /* max-task-priority-var */
     bool cancellation, binds;
-    unsigned bind;  /* omp_proc_bind_t */
-    double spin_s;  /* of OMP_WAIT_POLICY; below 0: as always */
+    unsigned bind; /* omp_proc_bind_t */
+    double spin_s; /* of OMP_WAIT_POLICY; below 0: as always */
     size_t stack_bytes;
 };
 
@@ -67,18 +67,18 @@ struct omp_share {
     _Alignas(OMP_LINE) _Atomic(uint64_t) turn;
     _Atomic(bool) claimed; /* a member sets it up */
     _Atomic(bool) cancelled;
-    _Atomic(unsigned) left; /* members that have left it */
+    _Atomic(unsigned) left;     /* members that have left it */
     uint64_t start, stop, step; /* a loop's values */
     uint64_t count, chunk;      /* its iterations */
     unsigned schedule;
     bool ordered_loop;
-    unsigned dimensions;        /* doacross: of `counts` */
-    uint64_t *counts;           /* doacross: iterations of each dimension */
-    _Atomic(uint64_t) *posted;  /* doacross: by outer iteration, inner ones that were posted */
-    uintptr_t *reductions;      /* of the member that set it up */
-    void *memory;               /* memory that the members share */
+    unsigned dimensions;       /* doacross: of `counts` */
+    uint64_t *counts;          /* doacross: iterations of each dimension */
+    _Atomic(uint64_t) *posted; /* doacross: by outer iteration, inner ones that were posted */
+    uintptr_t *reductions;     /* of the member that set it up */
+    void *memory;              /* memory that the members share */
     _Alignas(OMP_LINE) _Atomic(uint64_t) next; /* first iteration that nobody has */
-    _Atomic(uint64_t) ordered; /* first iteration whose turn has not passed */
+    _Atomic(uint64_t) ordered;                 /* first iteration whose turn has not passed */
 };
 
 struct omp_team;
@@ -139,16 +139,16 @@ struct omp_team {
     void (*run)(void *data);
     void *data;
     struct omp_icv icv;
-    struct omp_group *group;             /* of reductions of the region; NULL: none */
-    _Atomic(struct omp_icv *) icvs;      /* those changed by its tasks */
+    struct omp_group *group;        /* of reductions of the region; NULL: none */
+    _Atomic(struct omp_icv *) icvs; /* those changed by its tasks */
     struct omp_member *members;
-    void *copied; /* copyprivate */
+    void *copied;      /* copyprivate */
     bool shared_first; /* the region is one worksharing construct: its members begin in it */
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
     _Atomic(bool) deferred; /* some task was deferred since the last barrier */
     _Atomic(bool) cancelled;
-    _Atomic(unsigned) cancel_arrived; /* barriers that a cancellation ends */
+    _Atomic(unsigned) cancel_arrived;           /* barriers that a cancellation ends */
     _Alignas(OMP_LINE) _Atomic(uint64_t) phase; /* barriers passed */
     _Atomic(uint64_t) cancel_phase;
     _Alignas(OMP_LINE) _Atomic(uint64_t) singles; /* single constructs that have their thread */
@@ -233,7 +233,10 @@ void duet__omp_tokens_free(struct omp_task *task);
 int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call);
 int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call);
 
-/* Registers reductions: `data` of so many threads, after `old`. `as`: memory that another has made. */
+/*
+ * Registers reductions: `data` of so many threads, after `old`. `as`: those of another thread that
+ * has made the memory, or NULL.
+ */
 void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, unsigned threads);
 
 void GOMP_taskgroup_start(void);

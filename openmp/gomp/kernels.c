@@ -47,8 +47,8 @@ static struct kernel *kernel_new(struct omp_runtime *on, void (*run)(void *), co
     struct kernel *kernel = malloc(sizeof *kernel);
     char name[DUET_NAME_MAX];
     const struct duet_codelet_desc desc = {.name = name,
-                                           .expand = *kind ? duet__omp_run_member
-                                                           : duet__omp_run_task,
+                                           .expand =
+                                               *kind ? duet__omp_run_member : duet__omp_run_task,
                                            .waits = true};
     (void)snprintf(name, sizeof name, "%.9s%zx", kind, (size_t)address_of(run));
     if (!kernel || duet_register_codelet(on->core, &desc, &kernel->codelet))
@@ -91,8 +91,8 @@ struct omp_kernels *duet__omp_kernels_new(void)
 static void name_all(struct duet__omp_place *places, struct kernel *const *kernels, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        places[i] = (struct duet__omp_place){
-            .code = (const char *)address_of(kernels[i]->run) + 1, .kind = kernels[i]->kind};
+        places[i] = (struct duet__omp_place){.code = (const char *)address_of(kernels[i]->run) + 1,
+                                             .kind = kernels[i]->kind};
     if (!duet__omp_names(places, count, true))
         return;
     for (size_t i = 0; i < count; i++)

@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/engine.h"
+
 typedef _Atomic(uint32_t) lock_word;
 
 enum { AWAITED = 1, SPINS = 100 };
@@ -40,7 +42,7 @@ static void word_wait(lock_word *word, const char *what)
     for (int i = 0; i < SPINS; i++) {
         if (!atomic_load_explicit(word, memory_order_relaxed) && word_try(word))
             return;
-        __builtin_ia32_pause();
+        duet__rest_now(0);
     }
     for (;;) {
         uint32_t before = atomic_load_explicit(word, memory_order_relaxed);
@@ -49,13 +51,12 @@ static void word_wait(lock_word *word, const char *what)
                           "release it before a wait for tasks",
                           what);
         /* whoever has slept cannot know if others still do */
-        if (!before && atomic_compare_exchange_strong_explicit(word, &before,
-                                                               own_number() | AWAITED,
-                                                               memory_order_acquire,
-                                                               memory_order_relaxed))
+        if (!before &&
+            atomic_compare_exchange_strong_explicit(word, &before, own_number() | AWAITED,
+                                                    memory_order_acquire, memory_order_relaxed))
             return;
-        if (before && (before & AWAITED ||
-                       atomic_compare_exchange_strong(word, &before, before | AWAITED)))
+        if (before &&
+            (before & AWAITED || atomic_compare_exchange_strong(word, &before, before | AWAITED)))
             (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, before | AWAITED, NULL, NULL, 0);
     }
 }

@@ -15,8 +15,10 @@
 
 static const double ACTIVE_S = 10e-3, USUAL_S = 1e-3; /* spinning of threads that wait */
 
-static const char *const schedules[] = {
-    [OMP_STATIC] = "static", [OMP_DYNAMIC] = "dynamic", [OMP_GUIDED] = "guided", [OMP_AUTO] = "auto"};
+static const char *const schedules[] = {[OMP_STATIC] = "static",
+                                        [OMP_DYNAMIC] = "dynamic",
+                                        [OMP_GUIDED] = "guided",
+                                        [OMP_AUTO] = "auto"};
 static const char *const binds[] = {"false", "true", "primary", "close", "spread", "master"};
 enum { MONOTONIC_BIT = 31, MASTER = 5 };
 
@@ -72,8 +74,7 @@ static int word_at(const char *text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         size_t length = words[i] ? strlen(words[i]) : 0;
-        if (length && !strncasecmp(text, words[i], length) &&
-            !isalpha((unsigned char)text[length]))
+        if (length && !strncasecmp(text, words[i], length) && !isalpha((unsigned char)text[length]))
             return (int)i;
     }
     return -1;
@@ -146,8 +147,8 @@ static void read_all(void)
     long number;
     bool nested = false;
     all.cores = sched_getaffinity(0, sizeof own, &own) ? 1 : (unsigned)CPU_COUNT(&own);
-    all.icv = (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1,
-                               .league = 1};
+    all.icv =
+        (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1, .league = 1};
     all.icv.chunk = 1;
     all.icv.limit = INT_MAX;
     (void)read_unsigned("OMP_NUM_THREADS", 1, &all.icv.threads);
@@ -191,8 +192,8 @@ static void show(bool verbose)
                   "  OMP_THREAD_LIMIT = '%u'\n  OMP_MAX_ACTIVE_LEVELS = '%u'\n"
                   "  OMP_CANCELLATION = '%s'\n  OMP_MAX_TASK_PRIORITY = '%d'\n",
                   binds[settings->bind], settings->stack_bytes,
-                  settings->spin_s > USUAL_S ? "ACTIVE" : "PASSIVE", icv->limit,
-                  icv->levels, settings->cancellation ? "TRUE" : "FALSE", settings->priority);
+                  settings->spin_s > USUAL_S ? "ACTIVE" : "PASSIVE", icv->limit, icv->levels,
+                  settings->cancellation ? "TRUE" : "FALSE", settings->priority);
     if (verbose)
         (void)fprintf(stderr, "  DUET = '%s'\n", duet_version());
     (void)fprintf(stderr, "OPENMP DISPLAY ENVIRONMENT END\n");

@@ -28,13 +28,15 @@ enum {
 };
 
 enum {
-    IS_FINAL = 1,   /* the task is final */
-    IS_BLOCK = 2,   /* its data is in a block of memory, which it frees */
-    HAS_EVENT = 4,  /* an event is in front of the data in the block */
-    ALIGNED = 64,   /* largest alignment of data that is expected */
+    IS_FINAL = 1,  /* the task is final */
+    IS_BLOCK = 2,  /* its data is in a block of memory, which it frees */
+    HAS_EVENT = 4, /* an event is in front of the data in the block */
+    IS_COPIED = 8, /* its data has been constructed, which its function has to undo */
+    GIVEN_FLAGS = 15,
+    ALIGNED = 64,                   /* largest alignment of data that is expected */
     INLINE = DUET_ARGS_INLINE - 24, /* bytes of data that need no block */
-    FEW = 16,       /* accesses that need no memory */
-    LOOK = 64,      /* tasks between two looks at the window */
+    FEW = 16,                       /* accesses that need no memory */
+    LOOK = 64,                      /* tasks between two looks at the window */
     WINDOW = 65536, /* deferred tasks that have not ended, above which their creator helps */
 };
 
@@ -56,9 +58,9 @@ struct event {
     struct omp_team *team;
     struct duet_expansion *parent; /* the task is its child until none is left */
     struct omp_group *group;
-    struct event *next;                   /* among those that `awaited` */
-    bool awaited;                         /* the task ran at once; its creator waits for this */
-    struct duet__acquisition **uses;      /* keep what the task has written from others */
+    struct event *next;              /* among those that `awaited` */
+    bool awaited;                    /* the task ran at once; its creator waits for this */
+    struct duet__acquisition **uses; /* keep what the task has written from others */
     size_t use_count;
     atomic_size_t granted;
 };
@@ -71,9 +73,9 @@ struct making {
     size_t size, align;
     unsigned flags;
     int priority;
-    void **depend;         /* NULL: none */
-    void (*kernel)(void *); /* function whose kernel it is */
-    const uint64_t *range;  /* a loop's first and last value, which begin the data; NULL: none */
+    void **depend;             /* NULL: none */
+    void (*kernel)(void *);    /* function whose kernel it is */
+    const uint64_t *range;     /* a loop's first and last value, which begin the data; NULL: none */
     const struct event *event; /* its event, to be placed; NULL: none */
     void **handle;             /* of the event, for the program */
 };
@@ -316,7 +318,7 @@ static bool is_cancelled(const struct omp_team *team, const struct omp_group *gr
 int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call)
 {
     struct given *given = (struct given *)(uintptr_t)call->args;
-    const uintptr_t flags = given->icv & (IS_FINAL | IS_BLOCK | HAS_EVENT);
+    const uintptr_t flags = given->icv & GIVEN_FLAGS;
     struct event *event = flags & HAS_EVENT ? given->block : NULL;
     void *block = flags & IS_BLOCK ? given->block : NULL;
     const struct omp_icv *icv = (const struct omp_icv *)(given->icv - flags);
@@ -332,7 +334,7 @@ int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call 
     };
     duet__expand_any_data(expansion);
     duet__omp_now = &task;
-    if (!is_cancelled(team, task.group))
+    if (flags & IS_COPIED || !is_cancelled(team, task.group))
         given->run(event ? event + 1 : block ? block : given->data);
     if (task.tokens.room || task.events)
         duet__omp_children(&task);
@@ -438,7 +440,7 @@ static void defer(struct omp_task *creator, const struct making *making)
         data_fill(making, given.data);
     } else {
         given.block = block_new(making);
-        given.icv |= IS_BLOCK | (making->event ? HAS_EVENT : 0);
+        given.icv |= IS_BLOCK | (making->event ? HAS_EVENT : 0) | (making->copy ? IS_COPIED : 0);
         bytes = sizeof given;
     }
     const struct duet_task_desc desc = {
@@ -714,7 +716,7 @@ static void taskloop(struct making *making, struct loop *loop, uint64_t wanted)
                                 .align = (size_t)align,                                            \
                                 .flags = flags,                                                    \
                                 .priority = priority};                                             \
-        duet__omp_loop_set(&share, (type)-1 < (type)1, flags &UP, (uint64_t)start, (uint64_t)end,  \
+        duet__omp_loop_set(&share, (type)-1 < (type)1, flags & UP, (uint64_t)start, (uint64_t)end, \
                            (uint64_t)step, OMP_STATIC, 0);                                         \
         struct loop loop = {.start = share.start, .step = share.step, .count = share.count};       \
         taskloop(&making, &loop, tasks);                                                           \

@@ -45,7 +45,7 @@ void duet__omp_rest(unsigned tries)
 {
     enum { PAUSES = 200 };
     if (tries < PAUSES)
-        __builtin_ia32_pause();
+        duet__rest_now(0);
     else
         duet__rest_now(tries - PAUSES);
 }
@@ -68,9 +68,8 @@ struct omp_task *duet__omp_first(void)
     first.team.icv.used = first.team.icv.limit < INT_MAX ? &first.used : NULL;
     first.team.members = &first.member;
     duet__omp_shares_reset(&first.team);
-    first.task = (struct omp_task){.team = &first.team,
-                                   .member = &first.member,
-                                   .icv = &first.team.icv};
+    first.task =
+        (struct omp_task){.team = &first.team, .member = &first.member, .icv = &first.team.icv};
     return duet__omp_now = &first.task;
 }
 
@@ -245,7 +244,7 @@ static void spin_at_barrier(const struct omp_team *team, struct phase *phase)
         return;
     while (spins-- > 0 && !phase_over(phase) &&
            !atomic_load_explicit(&team->deferred, memory_order_relaxed))
-        __builtin_ia32_pause();
+        duet__rest_now(0);
 }
 
 bool duet__omp_barrier(bool ends)

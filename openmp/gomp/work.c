@@ -92,9 +92,9 @@ void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64
                         uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk)
 {
     const bool rises = is_signed ? (int64_t)step > 0 : up;
-    const bool any = is_signed ? (rises ? (int64_t)start < (int64_t)end
-                                        : (int64_t)start > (int64_t)end)
-                               : (rises ? start < end : start > end);
+    const bool any = is_signed
+                         ? (rises ? (int64_t)start < (int64_t)end : (int64_t)start > (int64_t)end)
+                         : (rises ? start < end : start > end);
     const uint64_t by = rises ? step : 0 - step;
     share->start = start;
     share->stop = end;
@@ -113,8 +113,8 @@ void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64
         share->chunk = 1;
 }
 
-static bool next_static(const struct omp_team *team, const struct omp_share *share,
-                        unsigned thread, struct omp_member *member)
+static bool next_static(const struct omp_team *team, const struct omp_share *share, unsigned thread,
+                        struct omp_member *member)
 {
     const uint64_t count = share->count, size = team->size, trip = member->trips++;
     if (share->chunk) {
@@ -318,8 +318,9 @@ DUET__ABI(bool, GOMP_loop_end_cancel, void)
     DUET__ABI(bool, name, kind##_IN, long schedule, type chunk, type *istart, type *iend,          \
               uintptr_t *reductions, void **memory)                                                \
     {                                                                                              \
-        struct starting starting = {                                                               \
-            .ordered = is_ordered, .reductions = reductions, .memory = memory};                    \
+        struct starting starting = {.ordered = is_ordered,                                         \
+                                    .reductions = reductions,                                      \
+                                    .memory = memory};                                             \
         kind##_SET(&starting.loop, schedule, chunk);                                               \
         return loop_start(&starting, AS(istart), AS(iend));                                        \
     }
@@ -504,8 +505,7 @@ static void post(const uint64_t *at)
 {
     const struct omp_share *share = omp_now()->member->share;
     if (share && share->posted)
-        atomic_store_explicit(&share->posted[at[0]], inner_of(share, at) + 1,
-                              memory_order_release);
+        atomic_store_explicit(&share->posted[at[0]], inner_of(share, at) + 1, memory_order_release);
 }
 
 DUET__ABI(void, GOMP_doacross_post, long *at)
