@@ -315,15 +315,16 @@ void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__
 void duet__body_hold(struct duet_runtime *core, unsigned worker, bool held);
 
 /*
- * Makes a task that no policy sees: a member of a team, of a codelet that waits, without accesses.
- * Called on the thread of worker `by`. Errors as duet_submit. duet__member_give then gives it to a
- * worker that runs none of the core's tasks, as the command *command, RUN, on that worker's thread.
+ * Makes a task that no policy sees: a member of a team, of a codelet that waits, without accesses,
+ * for a worker that runs none. Called on the thread of worker `by`. Errors as duet_submit. The
+ * worker takes no other task from now on until duet__member_take, on its thread, which returns true
+ * with the command *command, RUN, if there is a member to begin. The caller wakes it.
  */
-DUET_MUST_CHECK int duet__member_new(struct duet_runtime *core, unsigned by,
-                                     const struct duet_task_desc *desc, double now,
-                                     struct duet_task **out, struct duet_message *message);
-void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       double now, struct duet__engine_command *command);
+DUET_MUST_CHECK int duet__member_post(struct duet_runtime *core, unsigned by, unsigned worker,
+                                      const struct duet_task_desc *desc, double now,
+                                      struct duet_message *message);
+bool duet__member_take(struct duet_runtime *core, unsigned worker, double now,
+                       struct duet__engine_command *command);
 
 /*
  * For tasks that wait, on their worker's thread. duet__expand_any_data: their children may use data

@@ -52,18 +52,18 @@ int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row
     const struct duet_part part = {row, col, rows, cols};
     *out = NULL;
     if (index >= task->access_count)
-        return duet_fail(&expansion->message, DUET_EINVAL, "access %zu of a task with %u accesses",
+        return duet_fail(expansion->message, DUET_EINVAL, "access %zu of a task with %u accesses",
                          index, task->access_count);
     struct parts *blocks = blocks_of(expansion, index);
     if (expansion->block_count == UINT16_MAX)
-        return duet_fail(&expansion->message, DUET_EINVAL, "more than %d blocks in one expansion",
+        return duet_fail(expansion->message, DUET_EINVAL, "more than %d blocks in one expansion",
                          UINT16_MAX);
     if (!blocks)
-        return duet_fail(&expansion->message, DUET_ENOMEM, "no memory left for another block");
+        return duet_fail(expansion->message, DUET_ENOMEM, "no memory left for another block");
     struct duet_message message = {""};
     int error = duet__part_add(expansion->core, blocks, &part, FULL, &message);
     if (error)
-        return duet_fail(&expansion->message, error, "access %zu: %s", index, message.text);
+        return duet_fail(expansion->message, error, "access %zu: %s", index, message.text);
     expansion->block_count++;
     *out = blocks->handles[blocks->count - 1];
     return DUET_OK;
@@ -78,10 +78,10 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
         if (handle && desc->accesses[i].mode == DUET_SCRATCH)
             continue; /* only its shape counts */
         if (!handle || !handle->of || handle->of->expansion != expansion)
-            return duet_fail(&expansion->message, DUET_EINVAL,
+            return duet_fail(expansion->message, DUET_EINVAL,
                              "access %zu of a child is no block of the task that expands", i);
         if ((desc->accesses[i].mode & DUET_W) && !handle->of->writable)
-            return duet_fail(&expansion->message, DUET_EINVAL,
+            return duet_fail(expansion->message, DUET_EINVAL,
                              "access %zu of a child writes a block of data that the task may only "
                              "read",
                              i);
@@ -116,7 +116,7 @@ static int check_after(struct duet_expansion *expansion, const struct duet_task_
         const struct duet_task *task =
             extra->after[i] ? waits_for_child(expansion, extra->after[i]) : NULL;
         if (task)
-            return duet_fail(&expansion->message, DUET_EINVAL,
+            return duet_fail(expansion->message, DUET_EINVAL,
                              "a child comes after %s, which ends only after that child: leave this "
                              "out of `after`",
                              duet__task_says(expansion->core, task, &says));
@@ -137,7 +137,7 @@ __attribute__((noinline)) static int submit_child(struct duet_expansion *expansi
     error = desc && desc->extra ? check_after(expansion, desc) : DUET_OK;
     if (error)
         return duet__not_made(desc, error);
-    error = duet__task_new(core, by, desc, &task, &expansion->message);
+    error = duet__task_new(core, by, desc, &task, expansion->message);
     if (error)
         return error;
     task->parent = expansion;
@@ -168,7 +168,7 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
 
 struct duet_message *duet__expansion_message(struct duet_expansion *expansion)
 {
-    return &expansion->message;
+    return expansion->message;
 }
 
 /* Says that the expanding task leaves nothing valid. Any thread, before its last child ends. */
@@ -197,7 +197,7 @@ int duet__expand_call(struct duet_expansion *expansion)
                                         .args = task_args(task),
                                         .buffers = buffers,
                                         .buffer_count = count,
-                                        .message = &expansion->message};
+                                        .message = expansion->message};
     int status = task->klass->codelet->expand(expansion, &arguments);
     if (buffers != few)
         free(buffers);
@@ -214,9 +214,10 @@ static void expansion_refused(struct duet_view *view, struct duet_task *task)
 /* Expands a task that a worker of the host's memory has taken. No lock held. */
 void duet__expand(struct duet_view *view, struct duet_task *task)
 {
-    struct duet_expansion *expansion = calloc(1, sizeof *expansion);
+    struct duet_expansion *expansion = calloc(1, sizeof *expansion + sizeof *expansion->message);
     int status = DUET_ENOMEM;
     if (expansion) {
+        expansion->message = (struct duet_message *)(expansion + 1);
         expansion->core = view->core;
         expansion->task = task;
         expansion->view = view;
@@ -230,8 +231,8 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
         duet__count_failure(view->core, task, status, false);
         duet__fail_task(view->core, status, "task %llu (%s) cannot expand: %s",
                         (unsigned long long)task->id, duet_task_kernel(task),
-                        expansion && *expansion->message.text ? expansion->message.text
-                                                              : duet_strerror(status));
+                        expansion && *expansion->message->text ? expansion->message->text
+                                                               : duet_strerror(status));
     }
     if (!expansion)
         expansion_refused(view, task);
@@ -386,6 +387,17 @@ void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
         duet__body_ready(view, body);
 }
 
+/* Ends the wait of a task whose children have ended by now. */
+__attribute__((noinline)) static void end_wait(struct duet_expansion *body)
+{
+    struct duet_runtime *core = body->core;
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    view_begin(&view, core, core->ops->now(core->engine), (int)body->self->index, &ops);
+    duet__children_ended(&view, body);
+    duet__view_flush(&view);
+}
+
 /* Waits for children, some of which were submitted since the last wait. */
 static void wait_for_children(struct duet_expansion *body, bool last)
 {
@@ -399,13 +411,8 @@ static void wait_for_children(struct duet_expansion *body, bool last)
         atomic_load_explicit(&body->unfinished, memory_order_acquire) == 1)
         return;
     atomic_store_explicit(&body->ready, false, memory_order_relaxed);
-    if (atomic_fetch_sub_explicit(&body->unfinished, 1, memory_order_acq_rel) == 1) {
-        struct duet__ops ops = {0};
-        struct duet_view view;
-        view_begin(&view, core, core->ops->now(core->engine), (int)body->self->index, &ops);
-        duet__children_ended(&view, body);
-        duet__view_flush(&view);
-    }
+    if (atomic_fetch_sub_explicit(&body->unfinished, 1, memory_order_acq_rel) == 1)
+        end_wait(body);
     if (!atomic_load_explicit(&body->ready, memory_order_acquire))
         core->ops->await(core->engine, last);
     atomic_store_explicit(&body->unfinished, 1, memory_order_relaxed);
@@ -433,14 +440,14 @@ static int call_alone(struct duet_expansion *body)
     const struct duet_task *task = body->task;
     const struct duet_call call = {.runtime = body->core,
                                    .args = task_args(task),
-                                   .message = &body->message};
+                                   .message = body->message};
     return task->klass->codelet->expand(body, &call);
 }
 
 int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
                    struct duet_message *message)
 {
-    struct duet_expansion body; /* not cleared: it contains a message */
+    struct duet_expansion body;
     body.core = core;
     body.task = task;
     body.view = NULL;
@@ -454,7 +461,8 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     body.kept = 0;
     body.self = &core->workers[worker];
     body.below = body.self->body;
-    body.message.text[0] = '\0';
+    body.message = message;
+    message->text[0] = '\0';
     body.self->body = &body;
     body.self->depth++;
     int status = task->access_count ? duet__expand_call(&body) : call_alone(&body);
@@ -466,8 +474,6 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
         duet__blocks_free(&body);
     if (!status) /* it fails with its children */
         status = atomic_load_explicit(&body.failed, memory_order_acquire);
-    if (status)
-        *message = body.message;
     return status;
 }
 

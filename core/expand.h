@@ -23,8 +23,9 @@ struct duet_expansion {
     _Atomic(bool) ready;          /* it waits no more: set by the thread that ends the last child */
     struct worker *self;          /* worker that runs it; NULL: it does not wait */
     struct duet_expansion *below; /* expansion of the task on top of which it began */
-    struct duet_message message;  /* last error of the functions called with it, or the
-                                     application's own */
+    /* last error of the functions called with it, or the application's own; of a task that waits,
+       its worker's, as thousands of these may be on a stack */
+    struct duet_message *message;
 };
 
 /* expand.c */

@@ -431,10 +431,11 @@ struct freed {
 struct worker {
     /* seldom written, read by any thread */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
-    _Atomic(bool) lost;    /* true if the device is lost; set by the worker's thread */
-    _Atomic(bool) fed;     /* true if its last look found a task; set by its thread */
-    _Atomic(bool) revokes; /* the policy may revoke tasks that it has taken */
-    _Atomic(bool) waits;   /* a task in its slots has not begun; set by its thread, see revoke.c */
+    _Atomic(bool) lost;                 /* true if the device is lost; set by the worker's thread */
+    _Atomic(struct duet_task *) member; /* its part of a team, to begin; NULL: none */
+    _Atomic(bool) fed;                  /* true if its last look found a task; set by its thread */
+    _Atomic(bool) revokes;              /* the policy may revoke tasks that it has taken */
+    _Atomic(bool) waits; /* a task in its slots has not begun; set by its thread, see revoke.c */
     struct duet_task **slots;
     unsigned *victims;
     /* members for this worker's thread */

@@ -201,6 +201,10 @@ static bool take_task(struct duet_view *view, struct worker *worker)
     struct duet_task *task = beyond ? pop_task(view, worker) : find_task(view, worker);
     if (!task)
         return false;
+    if (atomic_load_explicit(&worker->member, memory_order_relaxed)) {
+        duet__push(view, task); /* its team's first: the worker has to have begun its own part */
+        return false;
+    }
     task->worker = worker->index;
     task->state = TASK_TAKEN;
     task->predicted_s = duet__expected_s(task, worker->arch);
@@ -322,21 +326,26 @@ __attribute__((cold)) static bool give_body(struct duet_view *view, struct worke
     return true;
 }
 
-int duet__member_new(struct duet_runtime *core, unsigned by, const struct duet_task_desc *desc,
-                     double now, struct duet_task **out, struct duet_message *message)
+int duet__member_post(struct duet_runtime *core, unsigned by, unsigned worker,
+                      const struct duet_task_desc *desc, double now, struct duet_message *message)
 {
-    int error = duet__task_new(core, (int)by, desc, out, message);
+    struct duet_task *task;
+    int error = duet__task_new(core, (int)by, desc, &task, message);
     if (error)
         return error;
-    (*out)->mask = MASK_MEMBER;
-    duet__link_alone(core, *out, now);
+    task->mask = MASK_MEMBER;
+    duet__link_alone(core, task, now);
+    atomic_store(&core->workers[worker].member, task);
     return DUET_OK;
 }
 
-void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       double now, struct duet__engine_command *command)
+bool duet__member_take(struct duet_runtime *core, unsigned worker, double now,
+                       struct duet__engine_command *command)
 {
     struct worker *self = &core->workers[worker];
+    if (!atomic_load_explicit(&self->member, memory_order_relaxed))
+        return false;
+    struct duet_task *task = atomic_exchange(&self->member, NULL);
     task->submitted = NULL;
     task->worker = worker;
     task->predicted_s = 0;
@@ -347,6 +356,7 @@ void duet__member_give(struct duet_runtime *core, unsigned worker, struct duet_t
     (void)set_hungry(core, worker, false);
     atomic_store(&self->fed, true);
     *command = (struct duet__engine_command){.kind = DUET_RUN, .worker = worker, .task = task};
+    return true;
 }
 
 /* Fills *command with the worker's next command. */

@@ -119,8 +119,8 @@ static void order(void)
     for (int i = 1; i < 20; i++)
         for (int k = 1; k < 20; k++) {
 #pragma omp ordered depend(sink : i - 1, k) depend(sink : i, k - 1)
-            cells[i][k] = 1 + (cells[i - 1][k] > cells[i][k - 1] ? cells[i - 1][k]
-                                                                 : cells[i][k - 1]);
+            cells[i][k] =
+                1 + (cells[i - 1][k] > cells[i][k - 1] ? cells[i - 1][k] : cells[i][k - 1]);
 #pragma omp ordered depend(source)
         }
     CHECK(cells[19][19] == 37);

@@ -182,7 +182,6 @@ struct worker {
     _Atomic(bool) asking;  /* a device's thread is in a call into the core */
     /* written by others */
     _Alignas(CACHE_LINE) struct park park;
-    _Atomic(struct duet_task *) member; /* its part of a team, to begin; NULL: none */
 };
 
 /* Lines already printed for the user: engine.c. */

@@ -108,8 +108,9 @@ void duet__team_leave(void *engine);
 
 /*
  * Runs one task of this description on each CPU worker at once, whose codelet waits, past the
- * policy; the calling thread is the first worker. Returns when that worker's has ended: the tasks
- * have to wait for each other before they end. Errors as duet_submit: some may have begun.
+ * policy; the calling thread is the first worker, whose task begins when all have been made.
+ * Returns when that one has ended: the tasks have to wait for each other before they end. Errors as
+ * duet_submit: some may have begun.
  */
 DUET_MUST_CHECK int duet__team_run(void *engine, const struct duet_task_desc *member,
                                    struct duet_message *message);
@@ -121,6 +122,10 @@ DUET_MUST_CHECK int duet__team_run(void *engine, const struct duet_task_desc *me
  */
 void duet__team_wait(void *engine, bool (*reached)(void *arg), void *arg);
 void duet__team_call(void *engine);
+
+/* Returns the address in the middle of the calling thread's stack; some address if it is not known.
+ */
+const char *duet__stack_half(void);
 
 /*
  * Connects the engine to its core, starts the threads and opens the devices, and returns when all

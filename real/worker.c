@@ -211,6 +211,12 @@ static inline int run_kernel(struct worker *self, const struct duet_task *task, 
 static _Thread_local const char *stack;
 static _Thread_local size_t stack_bytes;
 
+static void find_stack(void)
+{
+    if (!stack_bytes)
+        stack_bytes = duet__thread_stack(&stack);
+}
+
 /*
  * True if another task that waits may be put on this stack. An eighth of it is left for the
  * functions they call. A stack that is not the thread's own, such as that of an application's
@@ -218,10 +224,15 @@ static _Thread_local size_t stack_bytes;
  */
 static bool has_stack(void)
 {
-    if (!stack_bytes)
-        stack_bytes = duet__thread_stack(&stack);
+    find_stack();
     uintptr_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)stack;
     return left >= stack_bytes || left > stack_bytes / 8;
+}
+
+const char *duet__stack_half(void)
+{
+    find_stack();
+    return stack + stack_bytes / 2;
 }
 
 /*
@@ -238,40 +249,72 @@ static int start_body(struct worker *self, struct duet_task *task)
                      "used up: let fewer wait, or give threads a larger stack (ulimit -s)");
 }
 
-/* Runs a task that may wait. It takes its own time, even in a paced emulation. */
-__attribute__((cold)) static void run_body(struct worker *self, struct duet_task *task,
-                                           struct duet__completion *report)
+/* Reports the end of a task. */
+static inline __attribute__((always_inline)) void task_over(
+    struct worker *self, const struct duet__engine_command *command,
+    struct duet__completion *report, struct duet__ops *ops)
+{
+    if (report->status)
+        report->why = self->slots->message.text;
+    self->now_s = later_date(self->now_s, report->end_s);
+    atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
+    ops->steal_attempts = 0;
+    duet__done(self->real->core, command, self->now_s, report, ops);
+}
+
+/* As task_over, with what it needs of the stack gone afterwards. */
+__attribute__((noinline)) static void body_over(struct worker *self,
+                                                const struct duet__engine_command *command,
+                                                struct duet__completion *report,
+                                                struct duet__ops *ops)
+{
+    task_over(self, command, report, ops);
+}
+
+/*
+ * Runs a task that may wait. It takes its own time, even in a paced emulation. Thousands may be on
+ * one stack, so that this function and those that it calls keep little there.
+ */
+__attribute__((noinline)) static void run_body(struct worker *self,
+                                               const struct duet__engine_command *command,
+                                               struct duet__ops *ops)
 {
     const double outer_s = self->before_s;
+    struct duet__completion report = {.start_s =
+                                          start_of(self, command->task, ops->steal_attempts > 0)};
+    show_task(self, command->task, report.start_s);
     self->before_s = 0;
-    self->piece_s = report->start_s;
-    report->status = start_body(self, task);
-    report->start_s = self->piece_s;
-    report->end_s = duet__worker_now(self);
-    report->before_s = self->before_s;
+    self->piece_s = report.start_s;
+    report.status = start_body(self, command->task);
+    report.start_s = self->piece_s;
+    report.end_s = duet__worker_now(self);
+    report.before_s = self->before_s;
     self->before_s = outer_s;
+    body_over(self, command, &report, ops);
 }
 
 /* Runs a kernel to its end and reports it. */
 static inline __attribute__((always_inline)) void run_task(
     struct worker *self, const struct duet__engine_command *command, struct duet__ops *ops)
 {
-    struct real *real = self->real;
-    struct slot *slot = self->slots;
+    if (duet__task_waits(command->task)) {
+        run_body(self, command, ops);
+        return;
+    }
     struct duet_task *task = command->task;
     double start_s = start_of(self, task, ops->steal_attempts > 0);
     show_task(self, task, start_s);
     struct duet__completion report = {.start_s = start_s, .end_s = start_s};
-    if (duet__task_waits(task))
-        run_body(self, task, &report);
-    else
-        report.status = run_kernel(self, task, &report.end_s);
-    if (report.status)
-        report.why = slot->message.text;
-    self->now_s = later_date(self->now_s, report.end_s);
-    atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
-    ops->steal_attempts = 0;
-    duet__done(real->core, command, self->now_s, &report, ops);
+    report.status = run_kernel(self, task, &report.end_s);
+    task_over(self, command, &report, ops);
+}
+
+/* As run_task; on a stack with tasks that wait. */
+__attribute__((noinline)) static void run_plain(struct worker *self,
+                                                const struct duet__engine_command *command,
+                                                struct duet__ops *ops)
+{
+    run_task(self, command, ops);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -364,7 +407,7 @@ static void begin_batch(struct worker *self)
     self->batch_s = self->now_s;
 }
 
-static void end_batch(struct worker *self, struct duet__ops *ops)
+__attribute__((noinline)) static void end_batch(struct worker *self, struct duet__ops *ops)
 {
     self->in_batch = false;
     duet__nested_end(self->real->core, self->index, self->batch_s, duet__worker_now(self), ops);
@@ -423,8 +466,10 @@ static const struct duet_task *run_others(struct worker *self, const struct unti
             (void)run_nested(self, NULL, &ops);
         self->owed = true;
         duet__next(core, self->index, self->now_s, &command, &ops);
-        if (command.kind == DUET_RUN) {
-            run_task(self, &command, &ops);
+        if (command.kind == DUET_RUN && duet__task_waits(command.task)) {
+            run_body(self, &command, &ops);
+        } else if (command.kind == DUET_RUN) {
+            run_plain(self, &command, &ops);
         } else if (command.kind == DUET_IDLE) {
             self->owed = false;
             atomic_store_explicit(&self->resting, true, memory_order_relaxed);
@@ -509,10 +554,8 @@ void duet__real_run_kept(void *engine)
 static bool run_member(struct worker *self, struct duet__ops *ops)
 {
     struct duet__engine_command command;
-    if (!atomic_load_explicit(&self->member, memory_order_relaxed))
+    if (!duet__member_take(self->real->core, self->index, self->now_s, &command))
         return false;
-    struct duet_task *task = atomic_exchange(&self->member, NULL);
-    duet__member_give(self->real->core, self->index, task, duet__worker_now(self), &command);
     run_task(self, &command, ops);
     return true;
 }
@@ -525,15 +568,10 @@ int duet__team_run(void *engine, const struct duet_task_desc *member, struct due
     const struct inside *before = duet__enter(&self->inside);
     double now = duet__worker_now(self);
     int error = DUET_OK;
-    for (unsigned w = real->cpus; w-- > 0 && !error;) {
-        struct duet_task *task;
-        error = duet__member_new(real->core, 0, member, now, &task, message);
-        if (error)
-            continue;
-        atomic_store(&real->workers[w].member, task);
-        if (w > 0)
-            (void)duet__park_wake(&real->workers[w].park);
-    }
+    for (unsigned w = 0; w < real->cpus && !error; w++)
+        error = duet__member_post(real->core, 0, w, member, now, message);
+    for (unsigned w = 1; w < real->cpus && !error; w++)
+        (void)duet__park_wake(&real->workers[w].park);
     if (!error)
         (void)run_member(self, &ops);
     (void)duet__enter(before);

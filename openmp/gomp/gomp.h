@@ -147,6 +147,7 @@ struct omp_team {
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
     _Atomic(bool) deferred; /* some task was deferred since the last barrier */
+    _Atomic(bool) open;     /* all members have been made: none has tasks before */
     _Atomic(bool) cancelled;
     _Atomic(unsigned) cancel_arrived;           /* barriers that a cancellation ends */
     _Alignas(OMP_LINE) _Atomic(uint64_t) phase; /* barriers passed */

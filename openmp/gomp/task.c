@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/engine.h"
+#include "real/real.h"
 
 /* Flags of GOMP_task and GOMP_taskloop. */
 enum {
@@ -410,6 +411,20 @@ static bool window_open(void *core)
     return duet__unfinished(core) <= WINDOW / 2;
 }
 
+/*
+ * True if a task is better executed at once: a wait for it would need more of the stack than its
+ * own calls do. Looked at where tasks are on top of each other.
+ */
+static bool runs_deep(const struct omp_task *creator)
+{
+    static _Thread_local const char *half __attribute__((tls_model("initial-exec")));
+    if (creator->member) {
+        half = duet__stack_half();
+        return false;
+    }
+    return (const char *)__builtin_frame_address(0) < half;
+}
+
 /* Executes other tasks now and then while there are very many. */
 static void look_at_window(struct omp_task *creator)
 {
@@ -519,7 +534,7 @@ static void make_task(struct omp_task *creator, struct making *making, bool defe
 {
     if (making->depend && creator->events)
         wait_for_events(creator);
-    if (!creator->expansion)
+    if (!creator->expansion || (!making->depend && runs_deep(creator)))
         run_now(creator, making);
     else if (deferred)
         defer(creator, making);

@@ -339,6 +339,7 @@ static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(v
     team->icv.team = team;
     team->icv.next = NULL;
     team->group = group;
+    atomic_store_explicit(&team->open, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancelled, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancel_arrived, 0, memory_order_relaxed);
     atomic_store_explicit(&team->singles, 0, memory_order_relaxed);
@@ -377,7 +378,12 @@ static void member_run(struct omp_team *team, unsigned thread, struct duet_expan
 int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call)
 {
     struct omp_team *team = *(struct omp_team *const *)call->args;
+    unsigned tries = 0;
     duet__expand_any_data(expansion);
+    if (duet__expand_worker(expansion) == 0)
+        atomic_store_explicit(&team->open, true, memory_order_release);
+    while (!atomic_load_explicit(&team->open, memory_order_acquire))
+        duet__omp_rest(tries++);
     member_run(team, duet__expand_worker(expansion), expansion);
     return DUET_OK;
 }
