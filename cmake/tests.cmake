@@ -225,7 +225,7 @@ function(duet_test_program program)
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
-set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp
+set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp quark
   calibrate validate study report cli examples python bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
@@ -289,6 +289,14 @@ duet_gpu_test(workloads.kernels_cuda_library workloads/kernels_cuda_library_test
 foreach(program IN LISTS DUET_TEST_PROGRAMS)
   duet_test_program(${program})
 endforeach()
+
+# Programs of QUARK, which see what applications see.
+if(TARGET duet_quark)
+  add_executable(duet_quark_programs quark/testing_programs.c)
+  target_link_libraries(duet_quark_programs PRIVATE duet_flags duet_quark Threads::Threads m)
+  set_target_properties(duet_quark_programs PROPERTIES ENABLE_EXPORTS ON
+    OUTPUT_NAME quark_programs RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endif()
 
 # What tests start by mpirun, as the command is linked: SimGrid has functions of MPI's names.
 if(DUET_HAVE_MPI)
