@@ -331,7 +331,7 @@ if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
     "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
-  set(threads "^(backends|real|runtime|examples)[.]|^core[.](modes|random)$")
+  set(threads "^(backends|real|runtime|examples|quark)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^nodes[.](hosted|messages|random|refusals)$")

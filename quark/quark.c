@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <glib.h>
 
@@ -24,7 +23,7 @@ enum {
     NAME_MOST = 31, /* bytes of a kernel's name */
     REGIONS = 8,    /* parts that a datum can have */
     USE_BITS = 16,  /* of a task's number: how often its record has been used, above its address */
-    PATIENCE_MS = 10, /* time after which threads stand in for workers that join no task */
+    PATIENCE_US = 10000, /* time after which threads stand in for workers that join no task */
 };
 
 static const uintptr_t FIRST_ADDRESS = (uintptr_t)1 << 44; /* of what handles pretend to be at */
@@ -212,19 +211,15 @@ static void *join(void *argument)
  */
 static void run_team(Quark_Task *task)
 {
-    struct timespec begin, now;
-    int rank = atomic_fetch_add(&task->joined, 1), missing = 0;
+    const gint64 patience = g_get_monotonic_time() + PATIENCE_US;
+    const int rank = atomic_fetch_add(&task->joined, 1);
+    int missing = 0;
     if (rank >= task->threads)
         return;
-    pthread_t *threads = rank ? NULL : g_new(pthread_t, (size_t)task->threads);
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    now = begin;
     while (!rank && (missing = task->threads - atomic_load(&task->joined)) > 0 &&
-           (now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 <
-               PATIENCE_MS) {
+           g_get_monotonic_time() < patience)
         sched_yield();
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    }
+    pthread_t *threads = g_new(pthread_t, (size_t)MAX(missing, 0));
     for (int i = 0; i < missing; i++)
         if (pthread_create(&threads[i], NULL, join, task))
             refuse("TASK_THREAD_COUNT", "the system allows no more threads");
@@ -287,10 +282,7 @@ static struct duet_codelet *codelet(Quark *quark, const char *name, duet_kernel_
                                     double (*cost)(const void *, const char *))
 {
     const struct duet_implementation on_cpus = {"cpu", run_it};
-    const struct duet_codelet_desc desc = {.name = name,
-                                           .implementations = &on_cpus,
-                                           .implementation_count = 1,
-                                           .cost = cost};
+    const struct duet_codelet_desc desc = {name, &on_cpus, 1, .cost = cost};
     struct duet_codelet *found = duet_codelet_find(quark->duet, name);
     if (!found)
         check(quark, "QUARK_Insert_Task", duet_register_codelet(quark->duet, &desc, &found));
@@ -304,11 +296,11 @@ static struct duet_codelet *codelet_of(Quark *quark, const Quark_Task *task)
     if (!key)
         memcpy(&key, &task->function, sizeof key);
     struct duet_codelet *known = g_hash_table_lookup(quark->kernels, key);
-    if (known)
-        return known;
-    name_kernel(task->flags.task_label, task->function, name);
-    known = codelet(quark, name, run, NULL);
-    g_hash_table_insert(quark->kernels, key, known);
+    if (!known) {
+        name_kernel(task->flags.task_label, task->function, name);
+        known = codelet(quark, name, run, NULL);
+        g_hash_table_insert(quark->kernels, key, known);
+    }
     return known;
 }
 
@@ -575,9 +567,7 @@ static unsigned long long insert(Quark *quark, Quark_Task *task, struct duet_ref
         return (unsigned long long)QUARK_ERR;
     }
     const uint64_t use = atomic_load(&task->state) / PHASES;
-    atomic_store(&task->state, use * PHASES + WAITS);
-    atomic_store(&task->joined, 0);
-    atomic_store(&task->left, task->threads);
+    atomic_store_explicit(&task->state, use * PHASES + WAITS, memory_order_relaxed);
     if (task->sequence)
         atomic_fetch_add(&task->sequence->unfinished, 1);
     quark->inserted++;
@@ -590,6 +580,8 @@ static unsigned long long insert(Quark *quark, Quark_Task *task, struct duet_ref
     if (task->threads > 1) {
         add(&quark->ordered, quark->team, DUET_RW);
         add(&quark->needed, quark->team, DUET_R);
+        atomic_store(&task->joined, 0);
+        atomic_store(&task->left, task->threads);
         scratch(task, true);
     }
     submit(quark, task, ref);
@@ -646,7 +638,7 @@ unsigned long long QUARK_Execute_Task(Quark *quark, void (*function)(Quark *),
 int QUARK_Cancel_Task(Quark *quark, unsigned long long taskid)
 {
     const unsigned shift = 64 - USE_BITS;
-    if (taskid == (unsigned long long)QUARK_ERR)
+    if (!taskid || taskid == (unsigned long long)QUARK_ERR)
         return -1;
     Quark_Task *task = (Quark_Task *)(uintptr_t)(taskid & (((uint64_t)1 << shift) - 1));
     uint64_t state = atomic_load(&task->state), use = state / PHASES;
@@ -667,6 +659,8 @@ Quark *QUARK_Setup(int num_threads)
     const char *text = num_threads < 1 ? getenv("QUARK_NUM_THREADS") : NULL;
     duet_config_init(&config);
     config.cpus = text ? (int)strtol(text, NULL, 10) : num_threads < 1 ? -1 : num_threads;
+    if (text && config.cpus < 1)
+        refuse("QUARK_NUM_THREADS", "'%s' is no number of threads", text);
     int error = duet_config_environment(&config, &message);
     if (config.nodes)
         refuse("DUET_NODES", "a program of QUARK runs on one node");
@@ -701,8 +695,10 @@ void QUARK_Barrier(Quark *quark)
     void *value;
     check(quark, "QUARK_Barrier", duet_wait(quark->duet));
     for (Quark_Task *task = quark->newest; task && !duet_computes(quark->duet); task = task->older)
-        if (atomic_load(&task->state) % PHASES == WAITS) /* nothing was called at its end */
+        if (atomic_load(&task->state) % PHASES == WAITS) { /* nothing was called at its end */
+            atomic_store(&task->left, 1);
             task_end(task);
+        }
     g_hash_table_iter_init(&all, quark->data);
     while (g_hash_table_iter_next(&all, NULL, &value)) {
         struct datum *datum = value;

@@ -134,15 +134,15 @@ int QUARK_Sequence_Wait(Quark *quark, Quark_Sequence *sequence);
 
 void QUARK_DOT_DAG_Enable(Quark *quark, int boolean_value);
 
+/* Bits of a set of threads, the first of which is the highest of the first byte. */
 static inline int QUARK_Bit_Get(const unsigned char *set, int number)
 {
     return set[number / 8] >> (7 - number % 8) & 1;
 }
-
 static inline void QUARK_Bit_Set(unsigned char *set, int number, int value)
 {
-    unsigned char bit = (unsigned char)(1 << (7 - number % 8));
-    set[number / 8] = (unsigned char)(value ? set[number / 8] | bit : set[number / 8] & ~bit);
+    const int bit = 1 << (7 - number % 8), others = set[number / 8] & ~bit;
+    memset(&set[number / 8], value ? others | bit : others, 1);
 }
 
 /* Copies the arguments of the calling task, in their order, to variables of their types. */

@@ -52,6 +52,7 @@ def test_refusals():
     for case, told in REFUSED.items():
         assert run("refused", 2, case, status=2) == told, case
     assert run("refused", 2, "dag").startswith("duet: QUARK_DOT_DAG_Enable draws no graph: ")
+    assert "'x' is no number" in run("asking", 0, status=2, QUARK_NUM_THREADS="x")
     assert "DUET_NODES" in run("asking", 2, status=2, DUET_NODES="2")
     assert "nowhere" in run("asking", 2, status=2, DUET_POLICY="nowhere")
 
@@ -67,6 +68,8 @@ def test_worlds():
         run("cholesky", 2, DUET_SIMULATE=str(mine), DUET_TRACE=str(trace))
         names = [event["name"] for event in json.loads(trace.read_text())["traceEvents"]]
         assert names.count("potrf") == 6, names
+        run("team", 2, DUET_CALIBRATE=str(mine))
+        run("team", 2, DUET_SIMULATE=str(mine))
 
 
 if not PROGRAM.exists():

@@ -417,28 +417,27 @@ static void nests(Quark *quark)
 
 static void refusals(Quark *quark)
 {
-    static int datum, one = 1, many = 1000;
-    unsigned char mask[8] = {1};
-    Quark_Task_Flags flags = Quark_Task_Flags_Initializer;
-    if (!strcmp(refused, "thread"))
-        QUARK_Insert_Task(quark, count_task, NULL, 4, &one, VALUE | TASK_LOCK_TO_THREAD, 0);
-    else if (!strcmp(refused, "mask"))
-        QUARK_Task_Flag_Set(&flags, TASK_LOCK_TO_THREAD_MASK, (intptr_t)mask);
-    else if (!strcmp(refused, "manual"))
-        QUARK_Task_Flag_Set(&flags, THREAD_SET_TO_MANUAL_SCHEDULING, 1);
-    else if (!strcmp(refused, "count"))
-        QUARK_Insert_Task(quark, count_task, NULL, 4, &many, VALUE | TASK_THREAD_COUNT, 0);
-    else if (!strcmp(refused, "kind"))
-        QUARK_Insert_Task(quark, count_task, NULL, 4, &datum, LOCALITY, 0);
-    else if (!strcmp(refused, "value"))
-        QUARK_Insert_Task(quark, count_task, NULL, 4, &datum, VALUE | GATHERV, 0);
-    else if (!strcmp(refused, "scratch"))
-        QUARK_Insert_Task(quark, count_task, NULL, -4, NULL, SCRATCH, 0);
-    else if (!strcmp(refused, "nested"))
-        QUARK_Insert_Task(quark, nests, NULL, 0);
-    else if (!strcmp(refused, "dag"))
+    static int one = 1, many = 1000;
+    static unsigned char mask[8] = {1};
+    static const struct {
+        const char *name;
+        int size;
+        void *value;
+        int flags;
+    } arguments[] = {{"thread", 4, &one, VALUE | TASK_LOCK_TO_THREAD},
+                     {"mask", sizeof mask, mask, VALUE | TASK_LOCK_TO_THREAD_MASK},
+                     {"manual", 4, &one, VALUE | THREAD_SET_TO_MANUAL_SCHEDULING},
+                     {"count", 4, &many, VALUE | TASK_THREAD_COUNT},
+                     {"kind", 4, &one, LOCALITY},
+                     {"value", 4, &one, VALUE | GATHERV},
+                     {"scratch", -4, NULL, SCRATCH}};
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++)
+        if (!strcmp(refused, arguments[i].name))
+            QUARK_Insert_Task(quark, count_task, NULL, arguments[i].size, arguments[i].value,
+                              arguments[i].flags, 0);
+    if (!strcmp(refused, "dag"))
         QUARK_DOT_DAG_Enable(quark, 1);
-    QUARK_Insert_Task(quark, count_task, &flags, 0);
+    QUARK_Insert_Task(quark, strcmp(refused, "nested") ? count_task : nests, NULL, 0);
     QUARK_Barrier(quark);
     ASSERT(ran == 1);
 }
