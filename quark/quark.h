@@ -54,7 +54,7 @@ typedef enum {
 #define INPUT 0x100
 
 #define QUARK_VALUE_FLAGS_BITMASK 0xFFF000
-#define LOCALITY (1 << 12) /* a hint: duet's policies look at all data */
+#define LOCALITY (1 << 12) /* a hint, not passed on: policies see all data */
 #define NOLOCALITY 0x00
 #define ACCUMULATOR (1 << 13) /* writers that follow each other may be reordered */
 #define NOACCUMULATOR 0x00
