@@ -26,7 +26,8 @@ REFUSED = {
 
 
 def run(*words, status=0, **variables):
-    done = subprocess.run([PROGRAM, *map(str, words)], env=os.environ | variables, timeout=1000,
+    environment = os.environ | {"DUET_WATCHDOG": "never"} | variables
+    done = subprocess.run([PROGRAM, *map(str, words)], env=environment, timeout=1000,
                           stderr=subprocess.PIPE, encoding="utf-8", check=False)
     told = "".join(line for line in done.stderr.splitlines(True) if "take turns" not in line)
     assert done.returncode == status, (words, variables, done.returncode, told)
@@ -61,15 +62,16 @@ def test_worlds():
     """A trace has the kernels' names, and a calibration is all that a simulation needs."""
     with tempfile.TemporaryDirectory() as folder:
         trace, mine = pathlib.Path(folder) / "trace.json", pathlib.Path(folder) / "mine.json"
-        assert run("cholesky", 2, DUET_TRACE=str(trace), DUET_CALIBRATE=str(mine)) == ""
+        assert run("cholesky", 1, DUET_TRACE=str(trace), DUET_CALIBRATE=str(mine)) == ""
         names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"]}
         assert {"potrf", "a_label"} <= names, names
         assert any(name.startswith("quark_programs+0x") for name in names), names
-        run("cholesky", 2, DUET_SIMULATE=str(mine), DUET_TRACE=str(trace))
+        run("cholesky", 1, DUET_SIMULATE=str(mine), DUET_TRACE=str(trace))
         names = [event["name"] for event in json.loads(trace.read_text())["traceEvents"]]
         assert names.count("potrf") == 6, names
-        run("team", 2, DUET_CALIBRATE=str(mine))
-        run("team", 2, DUET_SIMULATE=str(mine))
+        cores = min(2, len(os.sched_getaffinity(0)))  # a simulation has those that were measured
+        run("team", cores, DUET_CALIBRATE=str(mine))
+        run("team", cores, DUET_SIMULATE=str(mine))
 
 
 if not PROGRAM.exists():
