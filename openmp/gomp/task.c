@@ -340,7 +340,6 @@ int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call 
         .group = given->group,
         .icv = icv,
     };
-    duet__expand_any_data(expansion);
     duet__omp_now = &task;
     if (flags & IS_COPIED || !is_cancelled(team, task.group))
         given->run(event ? event + 1 : block ? block : given->data);
@@ -425,7 +424,8 @@ static bool has_many(const struct omp_task *creator)
     struct omp_member *member = &team->members[creator->thread];
     if (++member->created % LOOK == 0)
         member->unfinished = duet__unfinished(team->on->core);
-    return member->unfinished > (uint64_t)MANY * team->size;
+    /* a record shows all of them */
+    return member->unfinished > (uint64_t)MANY * team->size && !team->on->records;
 }
 
 /* Executes other tasks while there are very many that wait for others. */
