@@ -106,8 +106,21 @@ void duet__bases_find(const struct duet__request *request, const struct duet__sp
 struct figure {
     const char *name, *of; /* `of` NULL: the state of the machine */
     const struct duet__use *use;
-    const char *title; /* where it is no kernel */
+    const char *title, *why; /* where it is no kernel */
 };
+
+/* Figures that are no kernel's; those of the network come last. */
+#define STATE                                                                                      \
+    "it changes from run to run: use a quieter machine, or medians of more runs (--interval "      \
+    "median:K)"
+static const struct figure common[] = {
+    {"", NULL, NULL, "the machine's state", STATE},
+    {"", "costs", NULL, "the runtime's costs", "20 % are assumed"},
+    {"", "links", NULL, "the links' bandwidths", "5 % are assumed"},
+    {"", "network", NULL, "the network's bandwidth", "5 % are assumed"},
+    {"", "latency", NULL, "the network's latency", "20 % are assumed"},
+};
+enum { COMMON = G_N_ELEMENTS(common), OF_NETWORK = 2 };
 
 static double drawn(const struct duet__request *request, const struct figure *figure, uint64_t seed)
 {
@@ -123,28 +136,30 @@ static double drawn(const struct duet__request *request, const struct figure *fi
 void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
                            struct duet__widest *out)
 {
-    struct figure figures[DUET__USES + 3] = {{.title = "the machine's state"},
-                                             {"", "costs", NULL, "the runtime's costs"},
-                                             {"", "links", NULL, "the links' bandwidths"}};
+    struct figure figures[DUET__USES + COMMON] = {{NULL}};
     const size_t count = series->count;
     /* runs of opposite draws are one for this: 2.8 deviations of chance with half as many */
     const double least = 16.0 / (double)count;
     const struct figure *widest = NULL;
+    size_t figure_count = G_N_ELEMENTS(figures);
     double low_s, high_s, *x, *y;
 
     *out = (struct duet__widest){.share = 0};
     if (count < DUET_PREDICTIVE_LEAST || !request->platform)
         return;
+    if (duet__request_nodes(request) == 1)
+        figure_count -= OF_NETWORK;
     x = g_new0(double, count);
     y = g_new0(double, count);
     for (size_t i = 0; i < DUET__USES; i++) {
         const struct duet__use *use = &series->runs[0].uses[i];
 
-        figures[3 + i] = (struct figure){use->kernel, use->arch, use, NULL};
+        figures[i] = (struct figure){use->kernel, use->arch, use, NULL, NULL};
     }
+    memcpy(&figures[DUET__USES], common, sizeof common);
     for (size_t i = 0; i < count; i++)
         y[i] = log(series->runs[i].stats.makespan_s);
-    for (size_t f = 0; f < G_N_ELEMENTS(figures); f++) {
+    for (size_t f = 0; f < figure_count; f++) {
         double share;
 
         if (figures[f].use && !(figures[f].use->seconds > 0))
@@ -165,6 +180,7 @@ void duet__interval_widest(const struct duet__request *request, const struct due
     if (!widest)
         return;
     out->use = widest->use;
+    out->why = widest->why;
     (void)g_snprintf(out->name, sizeof out->name, "%s%s%s",
                      widest->use ? widest->use->kernel : widest->title, widest->use ? " on " : "",
                      widest->use ? widest->use->arch : "");
@@ -190,15 +206,7 @@ char *duet__interval_advice(const struct duet__request *request, const struct du
 
     if (!*widest->name)
         return g_strdup_printf("+-%.2g %%; no figure stands out", 100 * widest->half);
-    if (widest->use)
-        why = advice_for(request, widest->use);
-    else if (!strcmp(widest->name, "the runtime's costs"))
-        why = g_strdup("20 % are assumed");
-    else if (!strcmp(widest->name, "the links' bandwidths"))
-        why = g_strdup("5 % are assumed");
-    else
-        why = g_strdup("it changes from run to run: use a quieter machine, or medians of more runs "
-                       "(--interval median:K)");
+    why = widest->use ? advice_for(request, widest->use) : g_strdup(widest->why);
     return g_strdup_printf("+-%.2g %%; +-%.2g %% if %s were certain (%.0f %% of the variance; %s)",
                            100 * widest->half, 100 * widest->narrowed, widest->name,
                            100 * widest->share, why);

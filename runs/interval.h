@@ -21,12 +21,13 @@ void duet__bases_find(const struct duet__request *request, const struct duet__sp
 
 /* The uncertain figure that an interval has most of its width from. */
 struct duet__widest {
-    char name[2 * DUET_NAME_MAX + 8]; /* "dgemm on c2050", "the machine's state", "costs", "links";
-                                         "": none stands out */
+    char name[2 * DUET_NAME_MAX + 8]; /* "dgemm on c2050", "the machine's state", "the links'
+                                         bandwidths"; "": none stands out */
     double share;                     /* of the variance of the makespan's logarithm, 0 to 1 */
     double half;                      /* half of the interval, by its middle */
     double narrowed;                  /* half of it if that figure was certain */
     const struct duet__use *use;      /* kernel, of the first run; NULL: it is none */
+    const char *why;                  /* why it is not certain; NULL: see the kernel */
 };
 
 /*

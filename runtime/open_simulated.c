@@ -63,6 +63,8 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         error = duet__effects_parse("--duet-without", config->without, &without, message);
     if (!error)
         error = duet__draws_parse("--duet-interval", config->interval, &draws.runs, message);
+    if (config->noise)
+        duet__draw_network(&draws, &opening->network);
     opening->options = (struct sim_options){
         .calibration = &opening->times->calibration,
         .noise = config->noise,

@@ -9,8 +9,8 @@
 
 #include "platforms/model/effects.h"
 
-/* Standard deviations of the logarithms of bandwidths and costs: assumed, nobody has measured
-   them. */
+/* Standard deviations of the logarithms of bandwidths, and of costs and a network's latency:
+   assumed, nobody has measured them. */
 #define LINK_UNCERTAINTY 0.05
 #define COST_UNCERTAINTY 0.2
 
@@ -114,4 +114,14 @@ void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet
         machine->links[i].bandwidth_Bps *= factor;
     for (unsigned i = 0; i < machine->node_count * machine->node_count; i++)
         machine->routes[i].bandwidth_Bps *= factor;
+}
+
+void duet__draw_network(const struct duet__draws *draws, struct duet__network *network)
+{
+    const double factor = draw_factor(draws, "", "latency", COST_UNCERTAINTY);
+
+    network->bandwidth_Bps *= draw_factor(draws, "", "network", LINK_UNCERTAINTY);
+    network->latency_s *= factor;
+    network->overhead_s *= factor;
+    network->rendezvous_s *= factor;
 }

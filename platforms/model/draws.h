@@ -14,6 +14,7 @@
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"
+#include "platforms/model/network.h"
 
 struct duet__draws {
     uint64_t seed;
@@ -44,5 +45,9 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
 /* Draws the costs of the runtime's operations on a machine, and the bandwidths of its links unless
    they are exact. */
 void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet_machine *machine);
+
+/* Draws the bandwidth of a network between nodes, and by one more factor its latency and the costs
+   of a message. What a SimGrid file says of bandwidth and latency stays. */
+void duet__draw_network(const struct duet__draws *draws, struct duet__network *network);
 
 #endif

@@ -112,4 +112,29 @@ static void test_machine(void)
     duet_machine_fini(&machine);
 }
 
-TEST_MAIN(test_parse, test_normal, test_kernel, test_state, test_machine)
+/* Bandwidth and latency have a factor each; what a SimGrid file says itself, 0 here, stays. */
+static void test_network(void)
+{
+    const struct duet__network known = {.bandwidth_Bps = 1e9,
+                                        .latency_s = 1e-6,
+                                        .overhead_s = 2e-6,
+                                        .rendezvous_s = 4e-6,
+                                        .eager_bytes = 4096};
+    const struct duet__draws draws = {.seed = 3, .runs = 1};
+    struct duet__network network = known, file = {.overhead_s = 1};
+
+    duet__draw_network(&(struct duet__draws){.seed = 3}, &network);
+    g_assert_cmpmem(&network, sizeof network, &known, sizeof known);
+    duet__draw_network(&draws, &network);
+    duet__draw_network(&draws, &file);
+    g_assert_cmpfloat(network.bandwidth_Bps / 1e9, ==,
+                      exp(0.05 * duet__draw_normal(&draws, "", "network")));
+    g_assert_cmpfloat(file.overhead_s, ==, exp(0.2 * duet__draw_normal(&draws, "", "latency")));
+    g_assert_cmpfloat(network.latency_s, ==, 1e-6 * file.overhead_s);
+    g_assert_cmpfloat(network.overhead_s, ==, 2e-6 * file.overhead_s);
+    g_assert_cmpfloat(network.rendezvous_s, ==, 4e-6 * file.overhead_s);
+    g_assert_cmpuint(network.eager_bytes, ==, 4096);
+    g_assert_true(file.bandwidth_Bps == 0 && file.latency_s == 0);
+}
+
+TEST_MAIN(test_parse, test_normal, test_kernel, test_state, test_machine, test_network)
