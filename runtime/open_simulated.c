@@ -46,7 +46,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
 {
     const struct duet_config *config = opening->config;
     const char *engine = config->network_engine ? config->network_engine : "fluid";
-    struct duet__draws draws = {.seed = config->seed};
+    struct duet__draws draws = {.seed = config->seed, .hold = platform->hold};
     unsigned without = 0;
     int error =
         duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);

@@ -163,7 +163,7 @@ static const struct duet__option settings[] = {
      "Draw the latencies of simulated threads, a tenth more or less", NULL},
     {SIMULATE | FACTOR | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
-    {SIMULATE | FACTOR | ENVIRONMENT, "interval", 0, TEXT, AT(interval), 0, 0,
+    {SIMULATE | FACTOR | EXPLAIN | ENVIRONMENT, "interval", 0, TEXT, AT(interval), 0, 0,
      "Draw what is uncertain of the machine; the interval of 90 % of later runs, or medians",
      "run|median:K"},
     {ALL | FACTOR | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,

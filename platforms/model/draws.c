@@ -59,9 +59,18 @@ double duet__draw_normal(const struct duet__draws *draws, const char *name, cons
     return draws->seed % 2 ? -z : z;
 }
 
+static bool is_held(const struct duet__draws *draws, const char *name, const char *of)
+{
+    const struct duet__hold *hold = draws->hold;
+
+    return hold && strcmp(hold->name, name) == 0 && strcmp(hold->of, of) == 0;
+}
+
 static double draw_factor(const struct duet__draws *draws, const char *name, const char *of,
                           double deviation)
 {
+    if (is_held(draws, name, of))
+        deviation = draws->hold->measured ? fmin(deviation, DUET__USUAL_UNCERTAINTY) : 0;
     return draws->runs && deviation > 0 ? exp(deviation * duet__draw_normal(draws, name, of)) : 1;
 }
 
@@ -88,6 +97,8 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
 
     if (!runs || !states->runs)
         return 1;
+    if (is_held(draws, "", "state"))
+        return states->factor[DUET__STATES / 2];
     for (unsigned i = 0; i < runs; i++)
         u[i] = duet_random_unit(&state);
     qsort(u, runs, sizeof *u, compare);

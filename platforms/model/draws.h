@@ -16,10 +16,18 @@
 #include "platforms/model/curves.h"
 #include "platforms/model/network.h"
 
+/* A figure that is as it is known in all draws, by the two names of its draw. */
+struct duet__hold {
+    const char *name, *of; /* "dgemm", "c2050"; or "" and "state", "costs", "links", "network" or
+                              "latency" */
+    bool measured;         /* the figure is drawn, as a kernel's time that was measured is */
+};
+
 struct duet__draws {
     uint64_t seed;
     unsigned runs; /* runs of the later measurement, of whose median the prediction is: 1: of one
                       run; 0: nothing is drawn, and all factors are 1 */
+    const struct duet__hold *hold; /* NULL: no figure is held */
 };
 
 enum { DUET__DRAWS_RUNS = 100000 }; /* most runs of a median */
