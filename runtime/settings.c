@@ -691,10 +691,14 @@ int duet__parse_list(const char *option, const char *text, GPtrArray *values,
                               option, *part);
         g_free(range.unit);
     }
-    for (guint i = first; i < values->len && !error; i++)
-        if (!g_hash_table_add(known, values->pdata[i]) && *(const char *)values->pdata[i])
-            error = duet_fail(message, DUET_EINVAL, "%s names %s twice", option,
-                              (const char *)values->pdata[i]);
+    for (guint i = first; i < values->len && !error; i++) {
+        char *key = values->pdata[i];
+
+        while (*key == '0' && g_ascii_isdigit(key[1])) /* 0960 is 960 */
+            key++;
+        if (!g_hash_table_add(known, key) && *key)
+            error = duet_fail(message, DUET_EINVAL, "%s names %s twice", option, key);
+    }
     return error;
 }
 
