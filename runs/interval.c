@@ -195,7 +195,7 @@ static char *name_of(const struct figure *figure)
 static char *reason_of(const struct figure *figure, uint64_t tile)
 {
     static const char *const words[DUET__BASES] =
-        {"measured, but in few other problems: calibrate more sizes of matrices",
+        {"measured, but in few other problems or on one number of workers: calibrate more of them",
          "interpolated between measured sizes", "extrapolated beyond measured sizes",
          "estimated, not measured", "guessed"};
     const struct duet__use *use = figure->use;
