@@ -41,8 +41,10 @@ def build(folder, source, linked=True):
     return program
 
 
-def run(*command, threads=2, status=0, **environment):
+def run(*command, threads=2, status=0, leaks=False, **environment):
     env = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    if not leaks:  # those of programs are their own
+        env["ASAN_OPTIONS"] = env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     env |= {name: str(value) for name, value in environment.items()}
     done = subprocess.run([str(word) for word in command], env=env, capture_output=True, text=True)
     check(done.returncode == status, command, threads, environment, done)
@@ -53,7 +55,7 @@ def test_constructs(folder):
     program = build(folder, "openmp/testing_gomp.c")
     for threads in THREADS:
         for cancellation in ("false", "true"):
-            done = run(program, threads=threads, OMP_CANCELLATION=cancellation)
+            done = run(program, threads=threads, leaks=True, OMP_CANCELLATION=cancellation)
             check(done.stdout == "right\n" and not done.stderr, threads, done)
     for policy in ("eager", "heft", "dmdas", "locality-aware", "no-prio"):
         run(program, threads=3, DUET_POLICY=policy)
@@ -156,7 +158,9 @@ def test_refused(folder):
                         ("DUET_SIMULATE", "idgraf"), ("DUET_POLICY", "nothing")):
         done = run(program, "none", status=2, **{name: value})
         key = value if name == "DUET_POLICY" else name
-        check(key in done.stderr and done.stderr.count("\n") == 1, name, value, done)
+        # gcc's library, which is loaded as well, says it in words of its own
+        lines = [line for line in done.stderr.splitlines() if line and "libgomp:" not in line]
+        check(len(lines) == 1 and key in lines[0], name, value, done)
     shown = run(program, "none", OMP_DISPLAY_ENV="true").stderr
     check("OMP_NUM_THREADS = '2'" in shown, shown)
 

@@ -128,7 +128,7 @@ static void order(void)
 
 static void sharing(void)
 {
-    int sections = 0, singles = 0, masters = 0, copied = 0, sum = 0, threads = 0;
+    int sections = 0, singles = 0, masters = 0, scopes = 0, copied = 0, sum = 0, threads = 0;
     omp_lock_t lock;
     omp_nest_lock_t nest;
     omp_init_lock(&lock);
@@ -164,11 +164,11 @@ static void sharing(void)
         threads++;
         omp_unset_nest_lock(&nest);
         omp_unset_nest_lock(&nest);
-#pragma omp scope reduction(+ : masters)
-        masters++;
+#pragma omp scope reduction(+ : scopes)
+        scopes++;
     }
     const int all = omp_get_max_threads();
-    CHECK(sections == 3 && singles == 20 && masters == all + 1);
+    CHECK(sections == 3 && singles == 20 && masters == 1 && scopes == all);
     CHECK(copied == all && sum == all && threads == all);
     CHECK(omp_test_lock(&lock) && !omp_test_lock(&lock));
     omp_unset_lock(&lock);

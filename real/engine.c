@@ -192,7 +192,7 @@ static int place_threads(struct real *real)
     unsigned compute = count_computing(real);
     unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
     real->spin = workers + streams <= cores;
-    real->spin_s = real->spin ? SPIN_NS * 1e-9 : 0;
+    atomic_init(&real->spin_s, real->spin ? SPIN_NS * 1e-9 : 0);
     if (compute > cores && !real->config.quiet)
         warn_crowded(real, compute, cores);
     return !real->config.no_bind ? bind_threads(real) : DUET_OK;

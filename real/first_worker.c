@@ -177,7 +177,7 @@ void duet__team_keep(void *engine, double spin_s)
     first_take(real, FIRST_APPLICATION);
     (void)pthread_mutex_unlock(&real->first.mutex);
     if (spin_s >= 0)
-        real->spin_s = spin_s;
+        atomic_store_explicit(&real->spin_s, spin_s, memory_order_relaxed);
     duet__one_thread_end(real);
     real->has_one_thread = false;
 }

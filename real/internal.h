@@ -255,7 +255,7 @@ struct real {
     struct places *places;
     bool has_devices; /* some worker is a device */
     bool spin; /* there is a core for every thread: threads with nothing to do spin for a while */
-    double spin_s; /* so long, on CPU workers; 0: they do not */
+    _Atomic(double) spin_s; /* so long, on CPU workers; 0: they do not */
     unsigned cpus;
     unsigned forks; /* duet__forks when it was made: it belongs to this process */
     struct worker *workers;

@@ -337,7 +337,8 @@ void duet__spin(const struct worker *self, double date_s)
  */
 static void spin_at_rest(const struct worker *self)
 {
-    const double date_s = duet__clock_now(&self->real->clock) + self->real->spin_s;
+    const double date_s = duet__clock_now(&self->real->clock) +
+                          atomic_load_explicit(&self->real->spin_s, memory_order_relaxed);
     double step_s = duet__clock_now(&self->real->clock) + SPIN_NS * 1e-9;
     duet__spin(self, date_s < step_s ? date_s : step_s);
     while (!park_called(&self->park) && duet__clock_now(&self->real->clock) < date_s) {
@@ -353,7 +354,7 @@ static enum rest rest_worker(struct worker *self, const struct until *until)
 {
     struct real *real = self->real;
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
-    if (real->spin_s > 0)
+    if (atomic_load_explicit(&real->spin_s, memory_order_relaxed) > 0)
         spin_at_rest(self);
     if (until && until->leaves && !park_called(&self->park))
         return REST_ENOUGH;

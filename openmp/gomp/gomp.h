@@ -220,6 +220,7 @@ __attribute__((noreturn)) void duet__omp_refuse(const char *name);
 
 /* kernels.c */
 struct omp_kernels *duet__omp_kernels_new(void);
+void duet__omp_kernels_free(struct omp_kernels *all);
 /* Returns the codelet of a function, made when it is first met; `kind` as in names of places. */
 const struct duet_codelet *duet__omp_kernel(struct omp_runtime *on, void (*run)(void *),
                                             const char *kind);

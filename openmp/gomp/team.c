@@ -102,19 +102,36 @@ static void icvs_free(struct omp_team *team)
 /* ------------------------------------------------------------------------------------------- */
 /* Runtimes                                                                                     */
 
+/* Frees what a closed runtime has left. */
+static void runtime_free(struct omp_runtime *on)
+{
+    for (unsigned w = 0; w < on->size; w++)
+        for (struct omp_token *next, *token = on->spare[w]; token; token = next) {
+            next = token->next;
+            free(token);
+        }
+    icvs_free(&on->team);
+    duet__omp_kernels_free(on->kernels);
+    free(on->team.members);
+    free(on->spare);
+    free(on);
+}
+
 /*
  * Closes all runtimes at the end of the program, which writes what was asked for, but those whose
  * region has called exit().
  */
 __attribute__((destructor)) static void close_all(void)
 {
-    for (struct omp_runtime *on = atomic_exchange(&runtimes, NULL); on; on = on->next) {
+    for (struct omp_runtime *next, *on = atomic_exchange(&runtimes, NULL); on; on = next) {
+        next = on->next;
         if (atomic_load(&on->busy))
             continue;
         if (on->records)
             duet__omp_rename(on);
         duet__team_leave(on->engine);
         (void)duet_close(on->core); /* says itself what went wrong */
+        runtime_free(on);
     }
 }
 
