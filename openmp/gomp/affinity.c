@@ -146,12 +146,12 @@ static char *make_line(const char *text, size_t length)
     (void)pthread_mutex_unlock(&mutex);
     FILE *out = own ? open_memstream(&line, &size) : NULL;
     for (const char *at = own; out && *at;) {
-        if (*at != '%') {
-            (void)fputc(*at++, out);
-        } else if (*++at == '%') {
-            (void)fputc(*at++, out);
-        } else {
+        if (*at == '%' && at[1] != '%') {
+            at++;
             write_padded(out, &at);
+        } else {
+            at += *at == '%';
+            (void)fputc(*at++, out);
         }
     }
     if (out)

@@ -241,7 +241,8 @@ int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_cal
  * Registers reductions: `data` of so many threads, after `old`. `as`: those of another thread that
  * has made the memory, or NULL.
  */
-void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, unsigned threads);
+void duet__omp_reductions(uintptr_t *data, const uintptr_t *old, const uintptr_t *as,
+                          unsigned threads);
 
 void GOMP_taskgroup_start(void);
 void GOMP_taskgroup_end(void);
@@ -253,7 +254,7 @@ void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
 int omp_get_team_num(void);
 int omp_get_num_teams(void);
 int omp_get_ancestor_thread_num(int level);
-void omp_display_affinity(const char *format);
+void omp_display_affinity(const char *text);
 extern bool duet__omp_shows_affinity; /* each thread of a new team shows where it runs */
 
 /* ------------------------------------------------------------------------------------------- */

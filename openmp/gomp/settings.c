@@ -460,7 +460,8 @@ static unsigned limit_of(void **arguments)
 
 /* Executes a target region with copies of its firstprivate variables. */
 DUET__ABI(void, GOMP_target_ext, int device, void (*run)(void *), size_t count, void **addresses,
-          size_t *sizes, unsigned short *kinds, unsigned flags, void **depend, void **arguments)
+          size_t *sizes, const unsigned short *kinds, unsigned flags, void **depend,
+          void **arguments)
 {
     void **own = calloc(count + 1, 2 * sizeof *own);
     wait_for(depend);

@@ -555,15 +555,13 @@ static void make_task(struct omp_task *creator, struct making *making, bool defe
 {
     if (making->depend && creator->events)
         wait_for_events(creator);
-    if (!creator->expansion || (deferred && has_many(creator) && !making->depend) ||
-        (!making->depend && runs_deep(creator)))
+    if (!creator->expansion ||
+        (!making->depend && (!deferred || has_many(creator) || runs_deep(creator))))
         run_now(creator, making);
     else if (deferred)
         defer(creator, making);
-    else if (making->depend)
-        defer_and_wait(creator, making);
     else
-        run_now(creator, making);
+        defer_and_wait(creator, making);
 }
 
 /* Creates a task that ends with its event. */
@@ -643,9 +641,8 @@ DUET__ABI(void, GOMP_taskyield, void)
 /* ------------------------------------------------------------------------------------------- */
 /* Groups                                                                                       */
 
-DUET__ABI(void, GOMP_taskgroup_start, void)
+static struct omp_group *group_start(struct omp_task *task)
 {
-    struct omp_task *task = omp_now();
     struct omp_group *group = calloc(1, sizeof *group);
     if (!group)
         duet__omp_die("there is no memory left for a taskgroup");
@@ -653,6 +650,12 @@ DUET__ABI(void, GOMP_taskgroup_start, void)
     group->reductions = task->group ? task->group->reductions : NULL;
     group->alone = !task->waits;
     task->group = group;
+    return group;
+}
+
+DUET__ABI(void, GOMP_taskgroup_start, void)
+{
+    (void)group_start(omp_now());
 }
 
 static bool group_over(void *arg)
@@ -717,6 +720,7 @@ static void make_loop(struct making *making, const struct loop *loop, unsigned f
         const uint64_t range[] = {loop->start + first * loop->step, loop->start + end * loop->step};
         making->range = range;
         make_task(creator, making, flags & IF);
+        making->range = NULL;
         first = end;
     }
     if (!(flags & NOGROUP))
@@ -773,7 +777,8 @@ TASKLOOP(GOMP_taskloop_ull, unsigned long long)
 
 enum { COUNT, BYTES, COPIES, ALLOCATOR, NEXT, BEGINS, END, VARIABLES, WORDS = 3 };
 
-void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, unsigned threads)
+void duet__omp_reductions(uintptr_t *data, const uintptr_t *old, const uintptr_t *as,
+                          unsigned threads)
 {
     uintptr_t *array = data;
     for (;; array = (uintptr_t *)array[NEXT]) {
@@ -798,10 +803,10 @@ void duet__omp_reductions(uintptr_t *data, uintptr_t *old, const uintptr_t *as, 
 DUET__ABI(void, GOMP_taskgroup_reduction_register, uintptr_t *data)
 {
     struct omp_task *task = omp_now();
-    if (!task->group) /* of a program's initial thread */
-        GOMP_taskgroup_start();
-    duet__omp_reductions(data, task->group->reductions, NULL, task->team->size);
-    task->group->reductions = data;
+    /* a program's initial thread has no group */
+    struct omp_group *group = task->group ? task->group : group_start(task);
+    duet__omp_reductions(data, group->reductions, NULL, task->team->size);
+    group->reductions = data;
 }
 
 DUET__ABI(void, GOMP_taskgroup_reduction_unregister, uintptr_t *data)

@@ -318,9 +318,8 @@ DUET__ABI(bool, GOMP_loop_end_cancel, void)
     DUET__ABI(bool, name, kind##_IN, long schedule, type chunk, type *istart, type *iend,          \
               uintptr_t *reductions, void **memory)                                                \
     {                                                                                              \
-        struct starting starting = {.ordered = is_ordered,                                         \
-                                    .reductions = reductions,                                      \
-                                    .memory = memory};                                             \
+        struct starting starting = {.ordered = is_ordered, .memory = memory};                      \
+        starting.reductions = reductions;                                                          \
         kind##_SET(&starting.loop, schedule, chunk);                                               \
         return loop_start(&starting, AS(istart), AS(iend));                                        \
     }
@@ -328,9 +327,9 @@ DUET__ABI(bool, GOMP_loop_end_cancel, void)
     DUET__ABI(bool, name, unsigned dimensions, type *counts, SCHEDULE_IN type *istart,             \
               type *iend REST_IN)                                                                  \
     {                                                                                              \
-        struct starting starting = {.dimensions = dimensions, .counts = AS(counts), more};         \
-        duet__omp_loop_set(&starting.loop, false, true, 0, (uint64_t)counts[0], 1,                 \
-                           (unsigned)(kind), (uint64_t)(amount));                                  \
+        struct starting starting = {.dimensions = dimensions, .counts = AS(counts)};               \
+        more duet__omp_loop_set(&starting.loop, false, true, 0, (uint64_t)counts[0], 1,            \
+                                (unsigned)(kind), (uint64_t)(amount));                             \
         return loop_start(&starting, AS(istart), AS(iend));                                        \
     }
 #define COMMA ,
@@ -366,8 +365,8 @@ DUET__ABI(bool, GOMP_loop_end_cancel, void)
     DOACROSS(prefix##doacross_guided_start, type, type chunk COMMA, OMP_GUIDED, chunk, , )         \
     DOACROSS(prefix##doacross_runtime_start, type, , OMP_RUNTIME, 0, , )                           \
     DOACROSS(prefix##doacross_start, type, long schedule COMMA type chunk COMMA, schedule, chunk,  \
-             COMMA uintptr_t *reductions COMMA void **memory,                                      \
-             .reductions = reductions COMMA.memory = memory)
+             COMMA uintptr_t *reductions COMMA void **memory, starting.reductions = reductions;    \
+             starting.memory = memory;)
 
 ALL(GOMP_loop_, LONG, long)
 ALL(GOMP_loop_ull_, ULL, ull)
@@ -410,7 +409,8 @@ DUET__ABI(unsigned, GOMP_sections_next, void)
 
 DUET__ABI(unsigned, GOMP_sections2_start, unsigned count, uintptr_t *reductions, void **memory)
 {
-    struct starting starting = {.reductions = reductions, .memory = memory};
+    struct starting starting = {.memory = memory};
+    starting.reductions = reductions;
     duet__omp_loop_set(&starting.loop, false, true, 1, (uint64_t)count + 1, 1, OMP_DYNAMIC, 1);
     construct_start(&starting);
     return GOMP_sections_next();
@@ -471,7 +471,8 @@ DUET__ABI(void, GOMP_single_copy_end, void *data)
 
 DUET__ABI(void, GOMP_scope_start, uintptr_t *reductions)
 {
-    const struct starting starting = {.reductions = reductions};
+    struct starting starting = {.ordered = false};
+    starting.reductions = reductions;
     if (!reductions)
         return;
     construct_start(&starting);
