@@ -258,6 +258,12 @@ static void construct_start(const struct starting *starting)
         *starting->memory = share->memory;
 }
 
+void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory)
+{
+    const struct starting starting = {.loop = *loop, .ordered = ordered, .memory = memory};
+    construct_start(&starting);
+}
+
 /* Starts a loop; start NULL: the program itself cuts it. */
 static bool loop_start(const struct starting *starting, uint64_t *start, uint64_t *end)
 {
