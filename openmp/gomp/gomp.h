@@ -70,6 +70,7 @@ struct omp_share {
     _Atomic(unsigned) left;     /* members that have left it */
     uint64_t start, stop, step; /* a loop's values */
     uint64_t count, chunk;      /* its iterations */
+    uint64_t unit;              /* chunks are multiples of it */
     unsigned schedule;
     bool ordered_loop;
     unsigned dimensions;       /* doacross: of `counts` */

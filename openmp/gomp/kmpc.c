@@ -306,11 +306,17 @@ static void dispatch_begin(bool is_signed, int schedule, uint64_t lower, uint64_
     const uint8_t known = kinds[schedule & KIND];
     const unsigned kind = known ? known & OMP_KINDS : OMP_STATIC;
     const bool rises = (int64_t)step > 0;
+    const uint64_t size = omp_now()->team->size;
     struct omp_share loop;
     if (!known && (schedule & KIND) != CHUNKED)
         chunk = 0;
     duet__omp_loop_set(&loop, is_signed, rises, lower, rises ? upper + 1 : upper - 1, step, kind,
                        chunk);
+    if ((schedule & KIND) == RUNTIME_SIMD && chunk) /* it is the iterations of a register */
+        loop.chunk = loop.chunk ? loop.chunk * chunk
+                                : ((loop.count + size - 1) / size + chunk - 1) / chunk * chunk;
+    if ((schedule & KIND) >= GUIDED_SIMD && loop.chunk)
+        loop.unit = loop.chunk;
     duet__omp_loop_begin(&loop, schedule & ORDERED, NULL);
 }
 
@@ -466,6 +472,13 @@ GIVE(void *, kmp_aligned_malloc, aligned(align, size), size_t size, size_t align
 GIVE(void *, kmp_calloc, calloc(count, size), size_t count, size_t size)
 GIVE(void *, kmp_realloc, realloc(memory, size), void *memory, size_t size)
 CALL(kmp_free, free(memory), void *memory)
+
+/* Names that LLVM's omp.h gives to functions of C. */
+CALL(ompc_set_affinity_format, omp_set_affinity_format(format), const char *format)
+CALL(ompc_display_affinity, omp_display_affinity(format), const char *format)
+GIVE(size_t, ompc_get_affinity_format, omp_get_affinity_format(to, size), char *to, size_t size)
+GIVE(size_t, ompc_capture_affinity, omp_capture_affinity(to, size, format), char *to, size_t size,
+     const char *format)
 
 /* ------------------------------------------------------------------------------------------- */
 

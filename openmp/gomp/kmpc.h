@@ -37,6 +37,9 @@ void *duet__kmpc_share(size_t bytes, bool *first);
 /* Leaves the memory. Returns true to the last member, which frees it. */
 bool duet__kmpc_share_last(struct kmpc_shared *shared);
 
+void omp_set_affinity_format(const char *text);
+size_t omp_get_affinity_format(char *buffer, size_t size);
+size_t omp_capture_affinity(char *buffer, size_t size, const char *text);
 bool GOMP_cancel(int which, bool wanted);
 bool GOMP_cancellation_point(int which);
 void GOMP_atomic_start(void);

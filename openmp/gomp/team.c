@@ -319,6 +319,7 @@ static void share_first(struct omp_team *team, const struct omp_share *shared)
     share->step = shared->step;
     share->count = shared->count;
     share->chunk = shared->chunk;
+    share->unit = shared->unit;
     share->schedule = shared->schedule;
     atomic_store_explicit(&share->next, 0, memory_order_relaxed);
     atomic_store_explicit(&share->ordered, 0, memory_order_relaxed);
