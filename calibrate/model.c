@@ -268,9 +268,10 @@ struct share {
     double measured_s, predicted_s;
 };
 
-/* Uncertainty that is added where a kernel was measured alone only, or beside busy neighbours only:
- * the error of runs on other numbers of workers (docs/models.md). */
+/* Uncertainty that is added where a kernel was measured alone only, or hardly alone: the error of
+ * runs on other numbers of workers (docs/models.md). */
 #define OTHER_NEIGHBOURS 0.12
+enum { ALONE_PART = 10 }; /* beside others, one in so many executions is to be alone */
 
 /*
  * Finds the standard deviation of the logarithm of measured by expected time in other problems than
@@ -282,13 +283,16 @@ static void fill_uncertainty(const struct fitted *fitted, struct duet__point *ou
 {
     g_autoptr(GArray) shares = g_array_new(FALSE, TRUE, sizeof(struct share));
     double squares = DUET__USUAL_UNCERTAINTY * DUET__USUAL_UNCERTAINTY;
-    bool alone = false, busy = false;
+    size_t alone = 0, kept = 0;
+    bool single = false, busy = false; /* in a run on one worker; beside busy others */
     for (size_t i = 0; i < fitted->rows.count; i++) {
         const uint64_t problem = fitted->executions->runs[fitted->rows.list[i].run].of->problem;
         struct share *share = NULL;
         if (fitted->rejected[i])
             continue;
-        alone |= duet__row_alone(&fitted->rows.list[i]);
+        kept++;
+        single |= fitted->rows.list[i].workers <= 1;
+        alone += duet__row_alone(&fitted->rows.list[i]);
         busy |= duet__row_busy(&fitted->rows.list[i]);
         for (guint k = 0; k < shares->len && !share; k++)
             if (g_array_index(shares, struct share, k).problem == problem)
@@ -309,7 +313,8 @@ static void fill_uncertainty(const struct fitted *fitted, struct duet__point *ou
         squares += off * off;
     }
     out->uncertainty = sqrt(squares / MAX(shares->len, 1) * (1 + 1.0 / MAX(shares->len, 1)));
-    if (fitted->neighbours && alone != busy) /* other neighbours are not known */
+    /* the ends of runs on several workers say little of one alone */
+    if (fitted->neighbours && (!busy || (!single && ALONE_PART * alone < kept)))
         out->uncertainty = hypot(out->uncertainty, OTHER_NEIGHBOURS);
     out->uncertainty = fmin(out->uncertainty, NOISE_MOST);
 }

@@ -338,6 +338,31 @@ static void test_contexts(void)
     free_all(made, 4, &model);
 }
 
+/* A kernel that was measured alone only, or beside others but for one execution at the end of a
+ * run, is uncertain on other numbers of workers. */
+static void test_other_neighbours(void)
+{
+    struct made made[2];
+    for (unsigned i = 0; i < 2; i++)
+        make_run(&made[i], (struct plan){.workers = 2 - i, .tiles = 12});
+    for (guint last = made[0].events->len; last-- > 0;) {
+        struct duet_event *event = &g_array_index(made[0].events, struct duet_event, last);
+        if (event->kernel != GEMM)
+            continue;
+        event->start_s += 1;
+        event->end_s += 1;
+        break;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        struct duet__model model;
+        fit_runs(&made[i % 2], i ? 1 : 2, &sizes, &model);
+        g_assert_true((point_of(&model, GEMM)->uncertainty > 0.12) == (i > 0));
+        duet__model_fini(&model);
+    }
+    for (unsigned i = 0; i < 2; i++)
+        made_free(&made[i]);
+}
+
 TEST_MAIN(test_exact, test_noise, test_busy, test_busy_stalled, test_first_writes, test_busy_absurd,
           test_only_busy, test_poisoned, test_sharing, test_by_run, test_deterministic,
-          test_contexts)
+          test_contexts, test_other_neighbours)

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "report/page/page.h"
 #include "trace/run.h"
+#include "runs/interval.h"
 #include "runs/session.h"
 #include "trace/trace.h"
 #include "runtime/open.h"
@@ -21,6 +22,7 @@ struct findings {
     struct duet__path path;
     struct duet__node_use *uses;
     struct duet__what_if what_if;
+    struct duet__holding holding;
 };
 
 static void free_findings(struct findings *findings)
@@ -30,6 +32,7 @@ static void free_findings(struct findings *findings)
     duet__path_fini(&findings->path);
     g_free(findings->uses);
     duet__what_if_fini(&findings->what_if);
+    duet__holding_fini(&findings->holding);
 }
 
 /* Makes the graph of the run if that is possible; else `why` says what prevents it. */
@@ -215,7 +218,7 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
 {
     struct duet__progress progress;
     struct duet_message message = {""};
-    const char *policy = findings->trace.policy;
+    const char *policy = findings->trace.policy, *interval = job->values.config.interval;
     g_autofree char *path = policy ? duet__policy_base(policy) : NULL;
     int number = 0, error;
 
@@ -233,11 +236,14 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
         duet__progress_init(&progress, !job->values.quiet, 0, 0);
         error = duet__what_if_make(&job->request, &findings->trace, &findings->path, &progress,
                                    &findings->what_if, &number, &message);
+        if (!error && !number && interval)
+            error = duet__interval_hold(&job->request, interval, findings->trace.tile, &progress,
+                                        &findings->holding, &number, &message);
         duet__progress_clear(&progress);
     }
     if (number)
         return duet__complain(DUET__SIGNALLED + number, "interrupted");
-    if (error && (job->values.platform || job->values.config.network))
+    if (error && (job->values.platform || job->values.config.network || interval))
         return duet__job_refuse(error, &message);
     if (error)
         duet__complain(DUET__DONE, "no change is simulated: %s%s", message.text,
@@ -269,6 +275,7 @@ static int check(const struct duet__job *job, int argc, char *const *argv,
         return duet_fail(message, DUET_EINVAL, "--html and the trace are one file, %s", html);
     if (html)
         error = duet__file_check(html, message);
+    error = error ? error : duet__exclude(job, "interval", "no-what-if", message);
     error = error ? error : duet__exclude(job, "platform", "no-what-if", message);
     return error ? error : duet__exclude(job, "network", "no-what-if", message);
 }
@@ -293,6 +300,7 @@ static int work(struct duet__job *job, int argc, char **argv)
             .path = &findings.path,
             .uses = findings.uses,
             .what_if = findings.what_if.changes ? &findings.what_if : NULL,
+            .holding = findings.holding.simulations ? &findings.holding : NULL,
             .simulated = job->request.platform_name,
         };
 

@@ -158,6 +158,35 @@ def test_settings(folder):
     assert "there is no setting 'lern'" in duet("explain", str(trace)).stderr
 
 
+def test_interval(folder):
+    """The figure that makes an interval wide is named by simulations, or that they do not tell."""
+    found = explain(folder, "cholesky --n 15360 --tile 1920 --extrapolate --policy heft",
+                    "--interval", "run")["interval"]
+    first = found["held"][0]
+    told = found["tied"], first["name"], found["simulations"]
+    assert told == (1, "dpotrf on x5650", 234), found
+    assert first["why"] == "extrapolated beyond measured sizes: calibrate tiles of 1920", found
+    assert first["half"] < found["measured_half"] < found["half"] / 3, found
+    assert first["share"] > 0.8 and first["error"] < 0.1, found
+    refused(duet("explain", str(folder / "trace.json"), "--interval", "runs"), "is neither run")
+    # near that of the workload, whose task graph this is
+    run = json.loads(duet("simulate", *"cholesky -p idgraf --n 15360 --tile 1920 --extrapolate "
+                          "--policy heft --json --interval run".split()).stdout)["runs"][0]
+    ratio = run["makespan_s"]["high"] / run["makespan_s"]["low"]
+    assert abs(math.sinh(math.log(ratio) / 2) / found["half"] - 1) < 0.1, (found, run)
+    found = explain(folder, "cholesky --n 9600 --tile 700 --set-arch --policy heft", "--interval",
+                    "median:5")["interval"]
+    assert (found["tied"], found["measured_half"]) == (2, None) and "do not tell" in \
+        found["sentence"], found
+    found = explain(folder, "lu --n 9600 --policy random", "--interval", "run")["interval"]
+    assert found["tied"] == 0 and "No drawn figure stands out" in found["sentence"], found
+    shown = duet("explain", str(folder / "trace.json"), "--interval", "run", "--quiet").stdout
+    assert found["sentence"] in " ".join(shown.split()) and "what if certain" in shown, shown
+    found = explain(folder, "cholesky --n 9600 --policy heft --nodes 2 --network "
+                            "switch:100Gbps,10ms", "--interval", "run")["interval"]
+    assert found["held"][0]["name"] == "the network's latency" and found["tied"] == 1, found
+
+
 def perfect(found):
     return next(change["makespan_s"] for change in found["what_if"]["changes"] if change["bound"])
 
@@ -297,6 +326,7 @@ def test_refused(folder):
             ([str(broken)], "broken.json:"),
             (["/nope/x.json"], "/nope/x.json: cannot open"),
             ([str(broken), "--platform", "idgraf", "--no-what-if"], "exclude each other"),
+            ([str(broken), "--interval", "run", "--no-what-if"], "exclude each other"),
             ([str(broken), "--nope"], "--nope"),
             ([str(broken), "--html", str(broken)], "one file"),
             ([str(broken), "--html", "/nope/x.html"], "/nope/x.html"),
@@ -347,7 +377,7 @@ def test_policy_of_a_file(folder):
 
 
 CAUSES = (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
-          test_wrong_tile, test_settings, test_bound, test_outlier, test_guess)
+          test_wrong_tile, test_settings, test_interval, test_bound, test_outlier, test_guess)
 FILES = (test_lost, test_real, test_nodes, test_text, test_refused, test_policy_of_a_file,
          test_platform_of_a_file)
 # sanitizers look at what is read; causes are found by the code of validate.explain

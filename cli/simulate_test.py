@@ -142,6 +142,9 @@ def test_interval():
     between = good("--interval", "median:5", "--tile", "700", "--set-arch")
     assert "interval of the median of 5 runs, 39 runs" in between and "90% of later" in between
     assert "kernel times of ws: 100.0 % interpolated" in between and "interval of ws: +-" in between
+    nodes = good("--interval", "run", "--policy", "heft", "--nodes", "2", "--network",
+                 "switch:100Gbps,10ms")
+    assert "if the network's latency were certain" in nodes, nodes
     for words, says in ((["median:0"], "'median:0' is neither run"),
                         (["run", "--reps", "18"], "no 90 % of fewer than 19 runs")):
         refused(duet([*SMALL, "--interval", *words]), says)

@@ -77,20 +77,36 @@ static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *t
 /* ------------------------------------------------------------------------------------------- */
 /* For people                                                                                   */
 
+/* Returns the value of a factor for people. */
+static const char *shown_value(const struct duet__tune *tune, const struct duet__tuned *tuned,
+                               const struct duet__factor *factor)
+{
+    const char *value = value_of(tune, tuned, factor->name);
+
+    return value ? duet__factor_value(factor, value) : !strcmp(factor->name, "policy") ? "ws" : "-";
+}
+
+/* True if a setting is the default in all that is shown of it. */
+static bool is_usual(const struct duet__tune *tune, const struct duet__tuned *tuned)
+{
+    for (guint i = 0; i < tune->varied->len; i++)
+        if (strcmp(shown_value(tune, tuned, tune->varied->pdata[i]),
+                   shown_value(tune, &tune->usual, tune->varied->pdata[i])) != 0)
+            return false;
+    return true;
+}
+
 static void put_row(struct duet__table *table, const struct duet__tune *tune,
                     const struct duet__tuned *tuned)
 {
     const double s = tuned->predicted_s, rate = tuned->flops > 0 ? tuned->flops / s / 1e9 : NAN;
+    const bool usual = is_usual(tune, tuned);
 
-    duet__table_say(table, tuned == &tune->usual ? "default" : tuned == tune->chosen ? "best" : "");
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-        const char *value = value_of(tune, tuned, factor->name);
-
-        duet__table_say(table, value                             ? duet__factor_value(factor, value)
-                               : !strcmp(factor->name, "policy") ? "ws"
-                                                                 : "-");
-    }
+    duet__table_say(table, tuned != tune->chosen ? usual ? "default" : ""
+                           : usual               ? "best, default"
+                                                 : "best");
+    for (guint i = 0; i < tune->varied->len; i++)
+        duet__table_say(table, shown_value(tune, tuned, tune->varied->pdata[i]));
     duet__table_print(table, "%.*f%s\t%.*f\t%.*f\t%.*f\t%.1f", duet__decimals(s, 5), s,
                       is_beyond(tune, tuned) ? "*" : "", duet__decimals(s, 5), tuned->low_s,
                       duet__decimals(s, 5), tuned->high_s, duet__decimals(rate, 5), rate,
@@ -116,19 +132,25 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     duet__table_print(&table, "predicted s\tlow s\thigh s\tGFlop/s\tbound %%");
     if (tune->run_reps)
         duet__table_print(&table, "measured s\terror %%");
-    for (guint i = 0; i < shown(tune); i++)
-        put_row(&table, tune, &g_array_index(tune->found, struct duet__tuned, i));
-    put_row(&table, tune, &tune->usual);
+    for (guint i = 0; i < shown(tune); i++) {
+        const struct duet__tuned *one = &g_array_index(tune->found, struct duet__tuned, i);
+
+        if (one == tune->chosen || !is_usual(tune, one))
+            put_row(&table, tune, one);
+    }
+    if (tune->chosen == &tune->usual || !is_usual(tune, tune->chosen))
+        put_row(&table, tune, &tune->usual);
     duet__table_put(&table, stream, 0);
 }
 
 /* Prints what was tried, "1344 settings: 1344 simulations of n/8, 168 of n/4, ... in 25 s". */
 static void put_tried(FILE *stream, const struct duet__tune *tune)
 {
+    const uint64_t settings = tune->settings - tune->repeated;
     g_autoptr(GString) text = g_string_new(NULL);
 
-    g_string_append_printf(text, "%" PRIu64 " %s; simulations:", tune->settings,
-                           tune->settings == 1 ? "setting" : "settings");
+    g_string_append_printf(text, "%" PRIu64 " %s; simulations:", settings,
+                           settings == 1 ? "setting" : "settings");
     for (int i = 0; i < DUET__RUN; i++)
         if (tune->made[i])
             g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
@@ -155,7 +177,7 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
     bool beyond = is_beyond(tune, usual);
     const double other = runs ? usual->measured_s : usual->predicted_s;
 
-    if (chosen == usual)
+    if (is_usual(tune, chosen))
         fprintf(stream, "nothing was found that is faster than the default\n");
     else if (other > 0)
         fprintf(stream, "%s %.1f %% %s time than the default\n",
@@ -265,7 +287,7 @@ static void print_json(FILE *stream, const struct duet__tune *tune, const char *
                      "{schema: 1\n command: %s\n platform: %s, here: %d, calibrated: %s, "
                      "estimated: %d, cut: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
                      line, tune->platform, tune->here, tune->calibrated, tune->estimated, tune->cut,
-                     tune->settings, tune->search_s);
+                     tune->settings - tune->repeated, tune->search_s);
     for (int i = 0; i < DUET__RUN; i++)
         if (tune->made[i])
             duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);

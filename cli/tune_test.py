@@ -71,6 +71,13 @@ assert "\nnot verified: idgraf is not this machine\n" in text and "less time tha
 assert {f"{name}={value}" for name, value in first["environment"].items()} <= set(
     text.splitlines()), text
 
+# The default has one line, also where it is among the best, or the best.
+for policies in "ws,heft", "ws,eager":
+    text = duet("tune", *SPACE[:5], "--tile", "960", "--policy", policies).stdout
+    rows = re.findall(r"^([^\d\n]*?) +(\w+) +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+ ", text, re.M)
+    assert sorted(policy for _, policy in rows) == sorted(policies.split(",")), text
+    assert {label for label, policy in rows if policy == "ws"} <= {"default", "best, default"}, text
+
 # What is not named is found; on a large problem from smaller ones at first, in whatever time.
 whole = tune("cholesky", "--platform", "idgraf", "--n", "38400", "--budget", "0.5s")
 assert whole["settings"] > 1000 and whole["simulations"]["n/8"] > 0, whole
@@ -179,6 +186,7 @@ testing.refuse_all("tune", (
         ("cholesky --platform idgraf --n 960,1920", "--n has several values"),
         ("cholesky --platform idgraf --policy none", "unknown policy 'none'"),
         ("cholesky --platform idgraf --noise", "--noise, --interval: "),
+        ("cholesky --platform idgraf --tile 960,0960", "--tile names 960 twice"),
         ("cholesky --platform idgraf --budget 0", "--budget takes 0.1s or more"),
         ("cholesky --platform idgraf --verify 0", "--verify takes"),
         ("cholesky --platform idgraf --verify 2 --no-verify", "exclude each other"),

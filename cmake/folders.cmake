@@ -120,6 +120,22 @@ function(duet_library)
     SOVERSION ${PROJECT_VERSION_MAJOR})
 endfunction()
 
+# duet_quark(FOLDER): libduet-quark, QUARK's interface, which programs see as they see libduet.
+function(duet_quark folder)
+  if(NOT TARGET duet_shared)
+    return()
+  endif()
+  add_library(duet_quark SHARED ${PROJECT_SOURCE_DIR}/${folder}/quark.c)
+  target_include_directories(duet_quark PRIVATE ${PROJECT_SOURCE_DIR} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/${folder}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/duet/quark>)
+  target_compile_definitions(duet_quark PRIVATE _GNU_SOURCE) # dladdr is no part of POSIX
+  target_link_libraries(duet_quark PRIVATE
+    duet_flags duet_shared PkgConfig::GLIB Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(duet_quark PROPERTIES
+    OUTPUT_NAME duet-quark VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+endfunction()
+
 # duet_command(FILE): the `duet` command, whose main is in FILE. The target is duet_command.
 function(duet_command main)
   if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${main})

@@ -8,12 +8,15 @@ set(data ${CMAKE_INSTALL_DATADIR}/duet)
 set(libraries ${CMAKE_INSTALL_LIBDIR})
 
 install(TARGETS duet_command RUNTIME COMPONENT command)
-install(TARGETS duet_shared EXPORT duet
+install(TARGETS duet_shared duet_quark EXPORT duet
   LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 install(DIRECTORY platforms DESTINATION ${data} COMPONENT library
   FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "*.xml")
 install(DIRECTORY core/include/duet TYPE INCLUDE COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.f90")
+
+install(FILES quark/quark.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/duet/quark
+  COMPONENT development)
 
 # Manual pages, made of what the command says, and completion in bash.
 find_package(Python3 QUIET COMPONENTS Interpreter)
@@ -32,6 +35,7 @@ install(FILES cli/completion.bash RENAME duet COMPONENT command
 
 # find_package(duet) gives the target duet::duet, and more by components.
 set_target_properties(duet_shared PROPERTIES EXPORT_NAME duet)
+set_target_properties(duet_quark PROPERTIES EXPORT_NAME quark)
 install(EXPORT duet NAMESPACE duet:: DESTINATION ${libraries}/cmake/duet
   FILE duet-targets.cmake COMPONENT development)
 configure_package_config_file(cmake/duet-config.cmake.in ${PROJECT_BINARY_DIR}/duet-config.cmake

@@ -225,7 +225,7 @@ function(duet_test_program program)
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
-set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp
+set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp quark
   calibrate validate study report cli examples python bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
@@ -290,6 +290,14 @@ foreach(program IN LISTS DUET_TEST_PROGRAMS)
   duet_test_program(${program})
 endforeach()
 
+# Programs of QUARK, which see what applications see.
+if(TARGET duet_quark)
+  add_executable(duet_quark_programs quark/testing_programs.c)
+  target_link_libraries(duet_quark_programs PRIVATE duet_flags duet_quark Threads::Threads m)
+  set_target_properties(duet_quark_programs PROPERTIES ENABLE_EXPORTS ON
+    OUTPUT_NAME quark_programs RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+endif()
+
 # What tests start by mpirun, as the command is linked: SimGrid has functions of MPI's names.
 if(DUET_HAVE_MPI)
   add_executable(duet_test_ranks nodes/testing_mpi.c nodes/testing_mpi_random.c)
@@ -323,7 +331,7 @@ if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
     "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
-  set(threads "^(backends|real|runtime|examples)[.]|^core[.](modes|random)$")
+  set(threads "^(backends|real|runtime|examples|quark)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^nodes[.](hosted|messages|random|refusals)$")

@@ -327,9 +327,10 @@ bool duet__member_take(struct duet_runtime *core, unsigned worker, double now,
                        struct duet__engine_command *command);
 
 /*
- * For tasks that wait, on their worker's thread. duet__expand_any_data: their children may use data
- * that is no block of theirs, and that no task but them uses while they run. duet__child_hold
- * counts one child more, until duet__child_release, on any thread.
+ * For tasks that wait, on their worker's thread. duet__expand_any_data: their children may be
+ * ordered by data that is no block of theirs, and that no task but them uses while they run; these
+ * get no buffers, and may do the same. duet__child_hold counts one child more, until
+ * duet__child_release, on any thread.
  */
 void duet__expand_any_data(struct duet_expansion *expansion);
 unsigned duet__expand_worker(const struct duet_expansion *expansion);

@@ -456,7 +456,7 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     atomic_init(&body.failed, DUET_OK);
     body.blocks = NULL;
     body.block_count = 0;
-    body.any_data = false;
+    body.any_data = task->parent && task->parent->any_data;
     body.any = false;
     body.kept = 0;
     body.self = &core->workers[worker];
@@ -465,7 +465,9 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     message->text[0] = '\0';
     body.self->body = &body;
     body.self->depth++;
-    int status = task->access_count ? duet__expand_call(&body) : call_alone(&body);
+    /* what orders tasks of such a parent is no data of theirs */
+    int status =
+        task->access_count && !body.any_data ? duet__expand_call(&body) : call_alone(&body);
     if (body.any)
         wait_for_children(&body, true);
     body.self->body = body.below;

@@ -478,6 +478,11 @@ int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
     return error;
 }
 
+int duet_worker_here(const struct duet_runtime *runtime)
+{
+    return inside_of(runtime);
+}
+
 /* Returns the caller as ops.inside, but DUET_SUBMITTER for the application's thread in a `done`. */
 int duet__caller(const struct duet_runtime *core)
 {

@@ -18,6 +18,8 @@
 #include "platforms/model/curves.h"
 #include "platforms/model/network.h"
 
+struct duet__hold;
+
 /* Bandwidth and latency of one direction of a link, for a copy alone. */
 struct duet__platform_figure {
     double bandwidth_Bps, latency_s;
@@ -108,6 +110,8 @@ struct duet__platform {
     struct duet__network network; /* between machines of this kind; bandwidth_Bps 0: not known */
     double probe_s; /* seconds of the reference kernel when this was measured; 0: not known */
     struct duet__calibration calibration;
+    const struct duet__hold *hold; /* figure that is not drawn (model/draws.h), borrowed; of no
+                                      file; NULL: none */
     struct duet_machine fixed; /* the machine, if it was read from XML; then only name, description
                                   and calibration are set beside it */
 };

@@ -11,7 +11,6 @@
 #include "base/stats.h"
 #include "base/table.h"
 #include "report/metrics.h"
-#include "runs/interval.h"
 
 unsigned duet__report_cpus(const struct duet_machine *machine)
 {
@@ -114,7 +113,7 @@ char *duet__report_problem(const struct duet__report *report)
     g_autofree char *settings = duet__request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
-    g_autofree char *interval = duet__report_interval(report);
+    g_autofree char *interval = duet__report_interval(report->request->config.interval);
     g_autofree char *size =
         problem->graph || report->request->workload->program
             ? g_strdup("")
@@ -132,15 +131,13 @@ char *duet__report_problem(const struct duet__report *report)
                            config->without ? config->without : "");
 }
 
-char *duet__report_interval(const struct duet__report *report)
+char *duet__report_interval(const char *interval)
 {
-    const char *text = report->request->config.interval;
-
-    if (!text)
+    if (!interval)
         return g_strdup("");
-    if (!g_str_has_prefix(text, "median:"))
+    if (!g_str_has_prefix(interval, "median:"))
         return g_strdup("one run");
-    return g_strdup_printf("the median of %s runs", text + strlen("median:"));
+    return g_strdup_printf("the median of %s runs", interval + strlen("median:"));
 }
 
 char *duet__report_choice(const struct duet__series *series)
@@ -383,13 +380,11 @@ static void put_interval(FILE *stream, const struct duet__report *report)
     }
     putc('\n', stream);
     for (size_t i = 0; i < report->series_count; i++) {
-        g_autofree char *advice = NULL, *text = NULL;
-        struct duet__widest widest;
+        g_autofree char *advice = duet__interval_advice(report->request, &report->series[i]),
+                        *text = NULL;
 
-        if (report->series[i].count < DUET_PREDICTIVE_LEAST)
+        if (!advice)
             continue;
-        duet__interval_widest(report->request, &report->series[i], &widest);
-        advice = duet__interval_advice(report->request, &widest);
         text = g_strdup_printf("interval of %s: %s", report->series[i].policy, advice);
         duet__put_wrapped(stream, text, 4);
     }

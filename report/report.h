@@ -16,6 +16,7 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
+#include "runs/interval.h"
 #include "runs/request.h"
 #include "trace/account.h"
 #include "trace/counters.h"
@@ -77,8 +78,9 @@ struct duet__verdict duet__series_verdict(const struct duet__series *series);
 /* Returns any verdict of all series; formula NULL: none was judged. */
 struct duet__verdict duet__report_verdict(const struct duet__report *report);
 
-/* "one run", "the median of 5 runs": what intervals are of; "" if there are none. g_free. */
-char *duet__report_interval(const struct duet__report *report);
+/* "one run", "the median of 5 runs": what intervals (config.interval) are of; "" if there are none.
+   g_free. */
+char *duet__report_interval(const char *interval);
 
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */
 char *duet__report_resources(const struct duet_machine *machine);
@@ -147,6 +149,7 @@ struct duet__why {
     const struct duet__path *path;
     const struct duet__node_use *uses;
     const struct duet__what_if *what_if; /* NULL: nothing was simulated */
+    const struct duet__holding *holding; /* NULL: no interval was asked for */
     const char *simulated;               /* platform of the simulations, "idgraf"; NULL likewise */
 };
 

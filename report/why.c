@@ -537,6 +537,51 @@ static void put_advice(FILE *stream, const struct duet__why *why)
     duet__put_wrapped(stream, text->str, 0);
 }
 
+/* Returns what an interval is mostly from, and what would narrow it, for g_free. */
+static char *say_interval(const struct duet__holding *holding)
+{
+    const struct duet__held *held = holding->held;
+    const bool measured = !isnan(holding->measured_half);
+    g_autofree char *of = duet__report_interval(holding->interval);
+    GString *text = g_string_new(NULL);
+
+    g_string_printf(text, "Interval of %s: %.5g to %.5g s in 90 of 100 cases, +-%.2g %%. ", of,
+                    holding->low_s, holding->high_s, 100 * holding->half);
+    if (holding->tied == 0)
+        g_string_append(text, "No drawn figure stands out.");
+    if (holding->tied == 1)
+        g_string_append_printf(
+            text, "The largest part of it, %.0f %% of the variance, is from %s (%s)%s +-%.2g %%.",
+            100 * held->share, held->name, held->why,
+            measured ? ", and the interval would be" : "; were that certain, it would be",
+            100 * (measured ? holding->measured_half : held->half));
+    if (holding->tied < 2)
+        return g_string_free(text, FALSE);
+    g_string_append_printf(text, "The largest part of it is from %s", held->name);
+    for (unsigned i = 1; i < holding->tied; i++)
+        g_string_append_printf(text, "%s%s", i + 1 < holding->tied ? ", " : " or ", held[i].name);
+    g_string_append_printf(text, ": %zu machines do not tell which.", holding->reps);
+    return g_string_free(text, FALSE);
+}
+
+static void put_interval(FILE *stream, const struct duet__holding *holding)
+{
+    g_autofree char *sentence = say_interval(holding);
+    struct duet__table table;
+
+    putc('\n', stream);
+    duet__put_wrapped(stream, sentence, 0);
+    duet__table_init(&table, "trrr");
+    duet__table_print(&table, "what if certain\t+-%%\t%% of variance\t+-");
+    for (unsigned i = 0; i < holding->count; i++)
+        duet__table_print(&table, "%s\t%.2g\t%d\t%.0f", holding->held[i].name,
+                          100 * holding->held[i].half, (int)lround(100 * holding->held[i].share),
+                          100 * holding->held[i].error);
+    duet__table_put(&table, stream, 0);
+    fprintf(stream, "%zu simulations of %zu drawn machines; +- of variance: standard error\n",
+            holding->simulations, holding->reps);
+}
+
 static void put_parts(FILE *stream, const struct duet__why *why)
 {
     struct duet__table table;
@@ -694,6 +739,8 @@ void duet__why_write_text(FILE *stream, const struct duet__why *why)
     put_workers(stream, why);
     put_memories(stream, why);
     put_changes(stream, why);
+    if (why->holding)
+        put_interval(stream, why->holding);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -800,6 +847,22 @@ static void write_changes(struct duet__json_writer *json, const struct duet__why
     duet__json_print(json, "]}");
 }
 
+static void write_interval(struct duet__json_writer *json, const struct duet__holding *holding)
+{
+    g_autofree char *sentence = say_interval(holding);
+
+    duet__json_print(json,
+                     "\n interval: {of: %s, low_s: %g, high_s: %g, half: %g, sentence: %s"
+                     "\n  reps: %zu, simulations: %zu, tied: %u, measured_half: %g, held: [",
+                     holding->interval, holding->low_s, holding->high_s, holding->half, sentence,
+                     holding->reps, holding->simulations, holding->tied, holding->measured_half);
+    for (unsigned i = 0; i < holding->count; i++)
+        duet__json_print(json, "\n  {name: %s, why: %s, half: %g, share: %g, error: %g}",
+                         holding->held[i].name, holding->held[i].why, holding->held[i].half,
+                         holding->held[i].share, holding->held[i].error);
+    duet__json_print(json, "]}");
+}
+
 void duet__why_write_json(FILE *stream, const struct duet__why *why)
 {
     struct duet__json_writer json = {.stream = stream};
@@ -822,6 +885,10 @@ void duet__why_write_json(FILE *stream, const struct duet__why *why)
         write_changes(&json, why);
     else
         duet__json_print(&json, "\n what_if: null");
+    if (why->holding)
+        write_interval(&json, why->holding);
+    else
+        duet__json_print(&json, "\n interval: null");
     duet__json_end(&json, '}');
     putc('\n', stream);
 }

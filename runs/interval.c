@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "platforms/model/draws.h"
+#include "runs/session.h"
 
 /* Returns the part of the variance that two figures of the same runs have in common. */
 static double common_part(const double *x, const double *y, size_t count)
@@ -102,104 +104,274 @@ void duet__bases_find(const struct duet__request *request, const struct duet__sp
         run->basis[i] /= all_s;
 }
 
-/* A drawn figure, known by the two names of its draw. */
+/* ------------------------------------------------------------------------------------------- */
+/* What makes an interval wide                                                                  */
+
+/* A drawn figure. */
 struct figure {
-    const char *name, *of; /* `of` NULL: the state of the machine */
-    const struct duet__use *use;
-    const char *title; /* where it is no kernel */
+    struct duet__hold draw;      /* its names */
+    const struct duet__use *use; /* NULL: it is no kernel's */
+    const char *title, *why;     /* where it is no kernel's */
+    double share, error; /* of the variance of the makespan's logarithm; standard error of that */
+    struct duet__series series; /* simulations in which it is held */
 };
 
-static double drawn(const struct duet__request *request, const struct figure *figure, uint64_t seed)
+/* Figures that are no kernel's; those of links and of the network come last. */
+#define STATE                                                                                      \
+    "it changes from run to run: use a quieter machine, or medians of more runs (--interval "      \
+    "median:K)"
+static const struct figure common[] = {
+    {{"", "state", false}, .title = "the machine's state", .why = STATE},
+    {{"", "costs", false}, .title = "the runtime's costs", .why = "20 % are assumed"},
+    {{"", "links", false}, .title = "the links' bandwidths", .why = "5 % are assumed"},
+    {{"", "network", false}, .title = "the network's bandwidth", .why = "5 % are assumed"},
+    {{"", "latency", false}, .title = "the network's latency", .why = "20 % are assumed"},
+};
+enum { LINKS = 2, COMMON = G_N_ELEMENTS(common), FIGURES = DUET__USES + COMMON };
+
+static double drawn(const struct duet__request *request, const struct duet__hold *figure,
+                    uint64_t seed)
 {
     struct duet__draws draws = {.seed = seed};
 
-    if (figure->of)
+    if (strcmp(figure->of, common->draw.of) != 0)
         return duet__draw_normal(&draws, figure->name, figure->of);
     if (duet__draws_parse("", request->config.interval, &draws.runs, NULL))
         return 0;
     return log(duet__draw_state(&draws, &request->platform->calibration.states));
 }
 
-void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
-                           struct duet__widest *out)
+static int by_share(const void *left, const void *right)
 {
-    struct figure figures[DUET__USES + 3] = {{.title = "the machine's state"},
-                                             {"", "costs", NULL, "the runtime's costs"},
-                                             {"", "links", NULL, "the links' bandwidths"}};
-    const size_t count = series->count;
-    /* runs of opposite draws are one for this: 2.8 deviations of chance with half as many */
-    const double least = 16.0 / (double)count;
-    const struct figure *widest = NULL;
-    double low_s, high_s, *x, *y;
+    const struct figure *a = left, *b = right;
 
-    *out = (struct duet__widest){.share = 0};
-    if (count < DUET_PREDICTIVE_LEAST || !request->platform)
-        return;
-    x = g_new0(double, count);
-    y = g_new0(double, count);
-    for (size_t i = 0; i < DUET__USES; i++) {
-        const struct duet__use *use = &series->runs[0].uses[i];
-
-        figures[3 + i] = (struct figure){use->kernel, use->arch, use, NULL};
-    }
-    for (size_t i = 0; i < count; i++)
-        y[i] = log(series->runs[i].stats.makespan_s);
-    for (size_t f = 0; f < G_N_ELEMENTS(figures); f++) {
-        double share;
-
-        if (figures[f].use && !(figures[f].use->seconds > 0))
-            continue;
-        for (size_t i = 0; i < count; i++)
-            x[i] = drawn(request, &figures[f], series->runs[i].seed);
-        share = common_part(x, y, count);
-        if (share > fmax(out->share, least)) {
-            out->share = share;
-            widest = &figures[f];
-        }
-    }
-    g_free(x);
-    g_free(y);
-    duet__interval_find(series, &low_s, &high_s);
-    out->half = sinh(log(high_s / low_s) / 2);
-    out->narrowed = sinh(log(high_s / low_s) / 2 * sqrt(1 - out->share));
-    if (!widest)
-        return;
-    out->use = widest->use;
-    (void)g_snprintf(out->name, sizeof out->name, "%s%s%s",
-                     widest->use ? widest->use->kernel : widest->title, widest->use ? " on " : "",
-                     widest->use ? widest->use->arch : "");
+    return (a->share < b->share) - (a->share > b->share);
 }
 
-/* Returns why a kernel's time is not certain, and what would make it so. */
-static char *advice_for(const struct duet__request *request, const struct duet__use *use)
+/* Returns the logarithms of a series' makespans, for g_free. */
+static double *logarithms(const struct duet__series *series)
+{
+    double *y = g_new(double, series->count + 1);
+
+    for (size_t i = 0; i < series->count; i++)
+        y[i] = log(series->runs[i].stats.makespan_s);
+    return y;
+}
+
+/* Finds how the makespan goes with each drawn figure; the draws are repeated here. Returns the
+   number of figures with which it does, the one with the largest share first. */
+static size_t rank_figures(const struct duet__request *request, const struct duet__series *series,
+                           struct figure *figures)
+{
+    const size_t others = duet__request_nodes(request) > 1 ? COMMON
+                          : request->machine.link_count    ? LINKS + 1
+                                                           : LINKS;
+    g_autofree double *x = g_new(double, series->count + 1), *y = logarithms(series);
+    size_t count = 0;
+
+    for (size_t f = 0; f < DUET__USES + others; f++) {
+        const struct duet__use *use = f < DUET__USES ? &series->runs[0].uses[f] : NULL;
+        struct figure *own = &figures[count];
+
+        *own = use ? (struct figure){{use->kernel, use->arch, false}, .use = use}
+                   : common[f - DUET__USES];
+        for (size_t i = 0; i < series->count; i++)
+            x[i] = drawn(request, &own->draw, series->runs[i].seed);
+        own->share = common_part(x, y, series->count);
+        count += (!use || use->seconds > 0) && own->share > 0;
+    }
+    qsort(figures, count, sizeof *figures, by_share);
+    return count;
+}
+
+/* Returns the name of a figure, "dgemm on c2050", for g_free. */
+static char *name_of(const struct figure *figure)
+{
+    return figure->use ? g_strdup_printf("%s on %s", figure->draw.name, figure->draw.of)
+                       : g_strdup(figure->title);
+}
+
+/* Returns why a figure is not certain, and what would make it so, for g_free. */
+static char *reason_of(const struct figure *figure, uint64_t tile)
 {
     static const char *const words[DUET__BASES] =
-        {"measured, but in few other problems: calibrate more sizes of matrices",
+        {"measured, but in few other problems or on one number of workers: calibrate more of them",
          "interpolated between measured sizes", "extrapolated beyond measured sizes",
          "estimated, not measured", "guessed"};
+    const struct duet__use *use = figure->use;
 
-    return use->basis == DUET__MEASURED || !request->problem.tile
-               ? g_strdup(words[use->basis])
-               : g_strdup_printf("%s: calibrate tiles of %" PRIu64, words[use->basis],
-                                 request->problem.tile);
+    if (!use || use->basis == DUET__MEASURED)
+        return g_strdup(use ? words[use->basis] : figure->why);
+    return tile ? g_strdup_printf("%s: calibrate tiles of %" PRIu64, words[use->basis], tile)
+                : g_strdup_printf("%s: calibrate it", words[use->basis]);
 }
 
-char *duet__interval_advice(const struct duet__request *request, const struct duet__widest *widest)
+/* Returns half of the interval of a series, by its middle. */
+static double half_of(const struct duet__series *series)
 {
-    g_autofree char *why = NULL;
+    double low_s, high_s;
 
-    if (!*widest->name)
-        return g_strdup_printf("+-%.2g %%; no figure stands out", 100 * widest->half);
-    if (widest->use)
-        why = advice_for(request, widest->use);
-    else if (!strcmp(widest->name, "the runtime's costs"))
-        why = g_strdup("20 % are assumed");
-    else if (!strcmp(widest->name, "the links' bandwidths"))
-        why = g_strdup("5 % are assumed");
-    else
-        why = g_strdup("it changes from run to run: use a quieter machine, or medians of more runs "
-                       "(--interval median:K)");
-    return g_strdup_printf("+-%.2g %%; +-%.2g %% if %s were certain (%.0f %% of the variance; %s)",
-                           100 * widest->half, 100 * widest->narrowed, widest->name,
-                           100 * widest->share, why);
+    duet__interval_find(series, &low_s, &high_s);
+    return sinh(log(high_s / low_s) / 2);
+}
+
+char *duet__interval_advice(const struct duet__request *request, const struct duet__series *series)
+{
+    struct figure figures[FIGURES];
+    double half;
+
+    if (series->count < DUET_PREDICTIVE_LEAST || !request->platform)
+        return NULL;
+    half = half_of(series);
+    /* runs of opposite draws are one for this: 2.8 deviations of chance with half as many */
+    if (rank_figures(request, series, figures) && figures->share > 16.0 / (double)series->count) {
+        g_autofree char *name = name_of(figures), *why = reason_of(figures, request->problem.tile);
+
+        return g_strdup_printf(
+            "+-%.2g %%; +-%.2g %% if %s were certain (%.0f %% of the variance; %s)", 100 * half,
+            100 * sinh(asinh(half) * sqrt(1 - figures->share)), name, 100 * figures->share, why);
+    }
+    return g_strdup_printf("+-%.2g %%; no figure stands out", 100 * half);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The same by simulations                                                                      */
+
+/* Simulates the drawn machines of a request with each of some figures held. */
+static int simulate_held(const struct duet__request *request, struct figure *figures, size_t count,
+                         struct duet__progress *progress, int *number, struct duet_message *message)
+{
+    struct duet__platform platforms[DUET__HELD];
+    struct duet__request variants[DUET__HELD], pool = *request;
+    struct duet__series series[DUET__HELD] = {{0}};
+    char *policies[DUET__HELD + 1] = {NULL};
+    int error;
+
+    for (size_t i = 0; i < count; i++) {
+        platforms[i] = *request->platform;
+        platforms[i].hold = &figures[i].draw;
+        variants[i] = *request;
+        variants[i].platform = &platforms[i];
+        policies[i] = request->policies[0];
+    }
+    pool.policies = policies;
+    pool.policy_count = count;
+    pool.variants = variants;
+    error = duet__simulate(&pool, progress, series, number, message);
+    for (size_t i = 0; i < count; i++) {
+        figures[i].series = series[i];
+        if (!error && !*number && series[i].error)
+            error = duet_fail(message, series[i].error, "%s", series[i].message.text);
+    }
+    return error;
+}
+
+/* Returns the variance of the logarithms of makespans, without those from `first` to before
+   `end`. */
+static double variance_of(const struct duet__series *series, size_t first, size_t end)
+{
+    double *y = logarithms(series);
+    struct duet__summary summary;
+
+    memmove(&y[first], &y[end], (series->count - end) * sizeof *y);
+    summary = duet__summarise(y, series->count - (end - first));
+    g_free(y);
+    return summary.deviation * summary.deviation;
+}
+
+/*
+ * Returns the part of the variance of `all` by which that of `more` is larger than that of `less`,
+ * with its standard error by the jackknife (Efron, Stein, Annals of Statistics 9(3), 1981). Runs of
+ * opposite draws, of seeds 2k and 2k + 1, are left out together.
+ */
+static double compare_parts(const struct duet__series *all, const struct duet__series *more,
+                            const struct duet__series *less, double *error)
+{
+    double *parts = g_new(double, all->count + 1);
+    struct duet__summary summary;
+    size_t units = 0;
+
+    for (size_t first = 0, end; first < all->count; first = end) {
+        end = first + 1;
+        while (end < all->count && all->runs[end].seed / 2 == all->runs[first].seed / 2)
+            end++;
+        parts[units++] = (variance_of(more, first, end) - variance_of(less, first, end)) /
+                         fmax(variance_of(all, first, end), 1e-300);
+    }
+    summary = duet__summarise(parts, units);
+    g_free(parts);
+    *error = summary.deviation * ((double)units - 1) / sqrt((double)units);
+    return (variance_of(more, 0, 0) - variance_of(less, 0, 0)) /
+           fmax(variance_of(all, 0, 0), 1e-300);
+}
+
+/* Fills what the simulations say. */
+static void judge(const struct duet__series *all, struct figure *figures, unsigned count,
+                  uint64_t tile, struct duet__holding *out)
+{
+    double error;
+
+    duet__interval_find(all, &out->low_s, &out->high_s);
+    out->half = half_of(all);
+    for (unsigned i = 0; i < count; i++)
+        figures[i].share = compare_parts(all, all, &figures[i].series, &figures[i].error);
+    qsort(figures, count, sizeof *figures, by_share);
+    for (out->count = 0; out->count < count; out->count++) {
+        const struct figure *own = &figures[out->count];
+
+        out->held[out->count] = (struct duet__held){name_of(own), reason_of(own, tile), own->share,
+                                                    own->error, half_of(&own->series)};
+        if (figures->share > 2 * figures->error && own->share > 0 &&
+            compare_parts(all, &own->series, &figures->series, &error) <= 2 * error)
+            out->tied = out->count + 1;
+    }
+}
+
+int duet__interval_hold(const struct duet__request *given, const char *interval, uint64_t tile,
+                        struct duet__progress *progress, struct duet__holding *out, int *number,
+                        struct duet_message *message)
+{
+    struct figure figures[FIGURES] = {{.use = NULL}}, all = {.draw = {"", "", false}},
+                  measured = all;
+    struct duet__request request = *given;
+    size_t count = 0, simulated = 1;
+    int error;
+
+    request.config.interval = interval;
+    request.config.noise = true;
+    request.reps = DUET_PREDICTIVE_USUAL;
+    progress->run_count += request.reps * (1 + DUET__HELD);
+    progress->total += duet__request_tasks(given) * request.reps * (1 + DUET__HELD);
+    error = simulate_held(&request, &all, 1, progress, number, message);
+    if (!error && !*number && all.series.runs) {
+        count = MIN(rank_figures(&request, &all.series, figures), DUET__HELD);
+        simulated += count;
+        error = count ? simulate_held(&request, figures, count, progress, number, message) : 0;
+        if (!error && !*number)
+            judge(&all.series, figures, (unsigned)count, tile, out);
+    }
+    if (out->tied == 1 && figures->use && figures->use->basis != DUET__MEASURED) {
+        measured.draw = figures->draw;
+        measured.draw.measured = true;
+        error = simulate_held(&request, &measured, 1, progress, number, message);
+        simulated++;
+    }
+    out->interval = interval;
+    out->measured_half = half_of(&measured.series);
+    out->reps = request.reps;
+    out->simulations = request.reps * simulated;
+    duet__series_fini(&all.series);
+    duet__series_fini(&measured.series);
+    for (size_t i = 0; i < count; i++)
+        duet__series_fini(&figures[i].series);
+    return error;
+}
+
+void duet__holding_fini(struct duet__holding *holding)
+{
+    for (unsigned i = 0; i < holding->count; i++) {
+        g_free(holding->held[i].name);
+        g_free(holding->held[i].why);
+    }
+    *holding = (struct duet__holding){.count = 0};
 }

@@ -3,6 +3,7 @@
 #ifndef DUET_RUNS_INTERVAL_H
 #define DUET_RUNS_INTERVAL_H
 
+#include "runs/monitor.h"
 #include "runs/request.h"
 #include "trace/run.h"
 
@@ -19,25 +20,49 @@ void duet__interval_find(const struct duet__series *series, double *low_s, doubl
 void duet__bases_find(const struct duet__request *request, const struct duet__spent *spent,
                       unsigned count, struct duet__run *run);
 
-/* The uncertain figure that an interval has most of its width from. */
-struct duet__widest {
-    char name[2 * DUET_NAME_MAX + 8]; /* "dgemm on c2050", "the machine's state", "costs", "links";
-                                         "": none stands out */
-    double share;                     /* of the variance of the makespan's logarithm, 0 to 1 */
-    double half;                      /* half of the interval, by its middle */
-    double narrowed;                  /* half of it if that figure was certain */
-    const struct duet__use *use;      /* kernel, of the first run; NULL: it is none */
+/*
+ * Returns a sentence on how wide the interval of a series is, which figure makes it widest, judged
+ * by how the makespan goes with each drawn figure, and what narrows it; free with g_free. NULL of
+ * fewer than DUET_PREDICTIVE_LEAST runs.
+ */
+char *duet__interval_advice(const struct duet__request *request, const struct duet__series *series);
+
+/* A drawn figure that was held at its middle. */
+struct duet__held {
+    char *name, *why;    /* "dgemm on c2050", "the machine's state"; why it is not certain; owned */
+    double share, error; /* part of the variance of the makespan's logarithm that goes with it, and
+                            the standard error of that */
+    double half;         /* half of the interval without its draws, by its middle */
+};
+
+enum { DUET__HELD = 4 }; /* figures that are held, at most */
+
+/* What an interval is made of, by simulations. Zero-initialise; owned, by duet__holding_fini. */
+struct duet__holding {
+    const char *interval;     /* "run", "median:5"; borrowed */
+    size_t reps, simulations; /* drawn machines, and simulations in all */
+    double low_s, high_s, half;
+    struct duet__held held[DUET__HELD]; /* the largest share first */
+    unsigned count;
+    unsigned tied;        /* so many, from the first on, may be the one that makes it widest; 0: no
+                             figure stands out */
+    double measured_half; /* half of the interval if the first were measured; NaN: it is, or is no
+                             kernel's time */
 };
 
 /*
- * Finds the figure that makes the interval of a series widest, from how the makespan goes with each
- * drawn figure; the draws are repeated here. Of fewer than DUET_PREDICTIVE_LEAST runs *out is
- * zeroed.
+ * Finds what makes the interval of the runs of the first policy wide: simulates them on
+ * DUET_PREDICTIVE_USUAL drawn machines, then on the same with one figure at its middle, in turn for
+ * the DUET__HELD with which the makespan goes most, and, if one of them stands out that is a time
+ * nobody has measured, with that time drawn as a measured one. `tile`: of the workload, 0: it has
+ * none. *number: the signal that ended it, or 0. Errors of duet__simulate and of simulated runs,
+ * with a message.
  */
-void duet__interval_widest(const struct duet__request *request, const struct duet__series *series,
-                           struct duet__widest *out);
+DUET_MUST_CHECK int duet__interval_hold(const struct duet__request *request, const char *interval,
+                                        uint64_t tile, struct duet__progress *progress,
+                                        struct duet__holding *out, int *number,
+                                        struct duet_message *message);
 
-/* Returns a sentence on how wide an interval is and what narrows it; free with g_free. */
-char *duet__interval_advice(const struct duet__request *request, const struct duet__widest *widest);
+void duet__holding_fini(struct duet__holding *holding); /* safe on a zeroed one, and twice */
 
 #endif

@@ -58,6 +58,8 @@ static int call_all(const struct duet_call *call)
     struct duet_handle *vector = NULL;
     struct duet_stats stats;
     double now_s = duet_now(duet);
+    const int worker = duet_worker_here(duet);
+    g_assert_true(worker >= 0 && (unsigned)worker < duet_runtime_machine(duet)->worker_count);
     duet_stats(duet, &stats);
     g_assert_cmpfloat(now_s, >=, stats.last_end_s);
     g_assert_cmpfloat(duet_now(duet), >=, now_s);

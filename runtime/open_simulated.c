@@ -46,7 +46,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
 {
     const struct duet_config *config = opening->config;
     const char *engine = config->network_engine ? config->network_engine : "fluid";
-    struct duet__draws draws = {.seed = config->seed};
+    struct duet__draws draws = {.seed = config->seed, .hold = platform->hold};
     unsigned without = 0;
     int error =
         duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);
@@ -63,6 +63,8 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         error = duet__effects_parse("--duet-without", config->without, &without, message);
     if (!error)
         error = duet__draws_parse("--duet-interval", config->interval, &draws.runs, message);
+    if (config->noise)
+        duet__draw_network(&draws, &opening->network);
     opening->options = (struct sim_options){
         .calibration = &opening->times->calibration,
         .noise = config->noise,

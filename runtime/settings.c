@@ -163,7 +163,7 @@ static const struct duet__option settings[] = {
      "Draw the latencies of simulated threads, a tenth more or less", NULL},
     {SIMULATE | FACTOR | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
-    {SIMULATE | FACTOR | ENVIRONMENT, "interval", 0, TEXT, AT(interval), 0, 0,
+    {SIMULATE | FACTOR | EXPLAIN | ENVIRONMENT, "interval", 0, TEXT, AT(interval), 0, 0,
      "Draw what is uncertain of the machine; the interval of 90 % of later runs, or medians",
      "run|median:K"},
     {ALL | FACTOR | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
@@ -691,10 +691,14 @@ int duet__parse_list(const char *option, const char *text, GPtrArray *values,
                               option, *part);
         g_free(range.unit);
     }
-    for (guint i = first; i < values->len && !error; i++)
-        if (!g_hash_table_add(known, values->pdata[i]) && *(const char *)values->pdata[i])
-            error = duet_fail(message, DUET_EINVAL, "%s names %s twice", option,
-                              (const char *)values->pdata[i]);
+    for (guint i = first; i < values->len && !error; i++) {
+        char *key = values->pdata[i];
+
+        while (*key == '0' && g_ascii_isdigit(key[1])) /* 0960 is 960 */
+            key++;
+        if (!g_hash_table_add(known, key) && *key)
+            error = duet_fail(message, DUET_EINVAL, "%s names %s twice", option, key);
+    }
     return error;
 }
 

@@ -399,6 +399,45 @@ static bool is_barred(const struct duet__tune *tune, uint32_t setting)
            duet__tune_beyond(tune, tile, setting_value(tune, setting, "param block"));
 }
 
+/* True if a factor makes no difference to a setting: it is of GPUs where there are none, or says
+   what CPUs leave to GPUs where there are none of them. */
+static bool is_idle(const struct duet__tune *tune, uint32_t setting, const char *factor)
+{
+    static const char *const of_gpus[] = {"set-arch", "gpu-window",     "gpu-window-short",
+                                          "no-peer",  "nearest-source", NULL};
+
+    return (g_strv_contains(of_gpus, factor) &&
+            !g_strcmp0(setting_value(tune, setting, "gpus"), "0")) ||
+           (!strcmp(factor, *of_gpus) && !g_strcmp0(setting_value(tune, setting, "cpus"), "0"));
+}
+
+/* True if a tile is not divided into such blocks ("block=320"). */
+static bool is_whole(const char *block, const char *tile)
+{
+    const double edge = g_ascii_strtod(strchr(block, '=') + 1, NULL);
+
+    return edge <= 0 || (tile && edge >= g_ascii_strtod(tile, NULL));
+}
+
+/* True if a setting is, in other words, one with an earlier value of some factor. */
+static bool is_repeated(const struct duet__tune *tune, uint32_t setting)
+{
+    const char *tile = setting_value(tune, setting, "tile");
+
+    for (guint f = 0; f < whole_of(tune)->factors->len; f++) {
+        const struct duet__factor *factor = whole_of(tune)->factors->pdata[f];
+        const guint own = value_of(tune, setting, f);
+
+        if (own && is_idle(tune, setting, factor->name))
+            return true;
+        for (guint v = 0; v < own && tune->blocks && !strcmp(factor->name, "param block"); v++)
+            if (is_whole(factor->values->pdata[v], tile) &&
+                is_whole(factor->values->pdata[own], tile))
+                return true;
+    }
+    return false;
+}
+
 /*
  * Finds the best settings by simulations without noise, into tune->found: successive halving
  * (Jamieson, Talwalkar, Non-stochastic best arm identification, AISTATS 2016) over problems that
@@ -412,11 +451,14 @@ static int search(struct duet__tune *tune)
     int error = 0;
 
     for (uint64_t i = 0; i < tune->settings; i++) {
-        seen[tune->order[i]] = is_barred(tune, tune->order[i]);
-        if (seen[tune->order[i]])
-            tune->barred++;
-        else
+        const bool repeated = is_repeated(tune, tune->order[i]);
+
+        seen[tune->order[i]] = repeated || is_barred(tune, tune->order[i]);
+        tune->repeated += repeated;
+        if (!seen[tune->order[i]])
             g_array_append_val(list, tune->order[i]);
+        else if (!repeated)
+            tune->barred++;
     }
     for (int f = DUET__WHOLE + 1 - (int)tune->levels; f < DUET__WHOLE && !error; f++) {
         error = simulate(tune, f, list);

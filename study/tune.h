@@ -51,11 +51,12 @@ struct duet__tune {
     double start_s, budget_s;
     unsigned verified; /* number of the best that are run */
     /* the space */
-    bool lists;       /* options have several values, which are all that is chosen among */
-    double low, high; /* edges of tiles between which all kernels were measured; 0: not known */
-    bool blocks;      /* the workload has --param block, of an edge within tiles */
-    bool offered;     /* the search offers its values, but for those that need extrapolation */
-    uint64_t barred;  /* number of settings left out, as their blocks need extrapolation */
+    bool lists;        /* options have several values, which are all that is chosen among */
+    double low, high;  /* edges of tiles between which all kernels were measured; 0: not known */
+    bool blocks;       /* the workload has --param block, of an edge within tiles */
+    bool offered;      /* the search offers its values, but for those that need extrapolation */
+    uint64_t repeated; /* number of settings left out, as they are others in other words */
+    uint64_t barred;   /* number of settings left out, as their blocks need extrapolation */
     uint64_t usual_tile, settings;
     uint32_t *order;   /* settings in the order in which they are tried */
     GPtrArray *varied; /* struct duet__factor, borrowed: those with several values */

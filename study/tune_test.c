@@ -175,6 +175,25 @@ static void test_one_level(void)
     g_assert_cmpint(g_rmdir(folder), ==, 0);
 }
 
+/* Settings that are others in other words are left out: blocks as large as the tile are none, and
+   without GPUs their window makes no difference. */
+static void test_repeated(void)
+{
+    enum { BLOCK = 3, PLACES = WINDOWS + 1, DIVISIONS = 2 * (TILES - BLOCK) + BLOCK };
+    struct trial trial;
+
+    begin(&trial, SMALL, NULL);
+    trial.tune.blocks = true;
+    add(&trial, "gpus", "0,4");
+    add(&trial, "param", "block=0,3");
+    g_assert_cmpint(duet__study_number(trial.tune.study, NULL), ==, 0);
+    g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
+    g_assert_cmpuint(trial.tune.found->len, ==, POLICIES * PLACES * DIVISIONS);
+    g_assert_cmpuint(trial.tune.repeated, ==, 4 * ALL - trial.tune.found->len);
+    g_assert_cmpuint(trial.tune.barred, ==, 0);
+    end(&trial);
+}
+
 /* A setting without a result goes no further, and is none that can be chosen. */
 static void test_failures(void)
 {
@@ -232,6 +251,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/study/tune/search", test_search);
     g_test_add_func("/study/tune/one-level", test_one_level);
+    g_test_add_func("/study/tune/repeated", test_repeated);
     g_test_add_func("/study/tune/failures", test_failures);
     g_test_add_func("/study/tune/late", test_late);
     g_test_add_func("/study/tune/runs", test_runs);

@@ -71,7 +71,7 @@ SECTIONS = [
         "duet compare choice.json full.json --json"]),
     (["CSV: `duet validate --csv`, `duet compare --csv`"], [], "", [
         "duet compare choice.json full.json --csv"]),
-    (["JSON: `duet explain --json`"], [""], "", ["duet explain choice.json --json"]),
+    (["JSON: `duet explain --json`"], [""], "", ["duet explain choice.json --json --interval run"]),
     (["Task graphs"], ["", "tasks"], "gpu", [
         f"cat {GRAPHS}/diamond.json", f"duet export {GRAPHS}/rand0000.stg --out graph.json",
         "duet export choice.json --out graph.json"]),

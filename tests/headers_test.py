@@ -25,6 +25,7 @@ problems = []
 headers = [path for path in repository.sources()
            if path.parts[:3] == ("core", "include", "duet") and path.suffix == ".h"]
 includes = [f"#include <duet/{header.name}>\n" for header in headers]
+includes.append('#include "quark/quark.h"\n')
 includes.append("#include <duet/duet.h>\n" + IN_FORTRAN)
 MODERN = {f"-std=c++{standard}" for standard in ("17", "20", "2b")}
 for language in LANGUAGES:

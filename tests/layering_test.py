@@ -86,6 +86,7 @@ RULES = [
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),
     ("openmp/gomp/*", "c posix linux threads duet/* core/engine.h real/real.h openmp/names.h ."),
     ("openmp/*", "c posix linux ompt base/*.h ."),
+    ("quark/*", "c posix threads glib duet/* ."),
     ("runs/executor", "c posix linux glib sockets duet/* ."),
     ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h platforms/model/draws.h"
                " workloads/workload.h"
@@ -125,7 +126,8 @@ RULES = [
 
 # Folders from the lowest to the highest: includes go down only, so that no folders form a cycle.
 ORDER = """core/include base core backends real nodes platforms/model sim platforms workloads
-    workloads/files trace runtime runs calibrate validate report study openmp python cli""".split()
+    workloads/files trace runtime runs calibrate validate report study openmp quark python
+    cli""".split()
 
 # Functions of libc and libm that the core may call. It never ends the process, reads a clock or
 # the environment, or does input and output.
@@ -142,7 +144,7 @@ FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
-ENVIRONMENT_READERS = {"cli", "runtime", "tests", "openmp", "examples"}
+ENVIRONMENT_READERS = {"cli", "runtime", "tests", "openmp", "quark", "examples"}
 OURS = {str(path) for path in repository.files()}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 

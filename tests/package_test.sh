@@ -60,6 +60,7 @@ mkdir "$place/application"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.c" "$place/application/main.c"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.cpp" "$place/application/main.cpp"
 cp "$DUET_SOURCE_DIR/examples/tiled_cholesky.f90" "$place/application/main.f90"
+cp "$DUET_SOURCE_DIR/quark/testing_programs.c" "$place/application/quark.c"
 cat >"$place/application/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.24)
 project(application LANGUAGES C CXX)
@@ -72,6 +73,9 @@ add_executable(application main.c)
 target_link_libraries(application PRIVATE duet::duet m)
 add_executable(application_cpp main.cpp)
 target_link_libraries(application_cpp PRIVATE duet::cxx)
+find_package(Threads)
+add_executable(application_quark quark.c)
+target_link_libraries(application_quark PRIVATE duet::quark Threads::Threads m)
 find_package(duet OPTIONAL_COMPONENTS fortran ada)
 if(NOT duet_FOUND OR duet_fortran_FOUND OR duet_ada_FOUND)
   message(FATAL_ERROR "optional components that are not there")
@@ -97,6 +101,7 @@ run cmake -S "$place/application" -B "$place/build" -DCMAKE_PREFIX_PATH="$prefix
 run cmake --build "$place/build"
 try "$place/build/application"
 try "$place/build/application_cpp"
+LD_LIBRARY_PATH=$library run "$place/build/application_quark" cholesky 2
 [ ! -f "$place/build/another_f90" ] || try "$place/build/another_f90"
 
 PKG_CONFIG_PATH=$library/pkgconfig

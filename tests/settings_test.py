@@ -25,6 +25,7 @@ PAGES = {
     "export": {"graphs"},
     "platform": {"platforms"},
     "record": {"openmp"},
+    "openmp": {"openmp"},
     "study": {"study", "simulate", "graphs", "nodes"},
     "tune": {"tune", "study", "simulate", "graphs", "nodes"},
 }

@@ -90,7 +90,8 @@ struct omp_member {
     struct omp_share *share;                         /* the current one; NULL: none */
     uint64_t trips;                                  /* static schedule: chunks taken */
     uint64_t first, end;                             /* iterations of the current chunk */
-    unsigned created;                                /* tasks since the last look at the window */
+    unsigned created;                                /* tasks so far */
+    uint64_t unfinished;                             /* tasks of the team when it looked last */
     bool shown;                                      /* its place, once */
     void *doacross;                                  /* of kmpc.c */
 };
@@ -148,6 +149,7 @@ struct omp_team {
     bool shared_first; /* the region is one worksharing construct: its members begin in it */
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
+    _Atomic(unsigned) full; /* those that wait for tasks to end before they create more */
     _Atomic(bool) deferred; /* some task was deferred since the last barrier */
     _Atomic(bool) open;     /* all members have been made: none has tasks before */
     _Atomic(bool) cancelled;

@@ -37,8 +37,9 @@ enum {
     ALIGNED = 64,                   /* largest alignment of data that is expected */
     INLINE = DUET_ARGS_INLINE - 24, /* bytes of data that need no block */
     FEW = 16,                       /* accesses that need no memory */
-    LOOK = 64,                      /* tasks between two looks at the window */
-    WINDOW = 65536, /* deferred tasks that have not ended, above which their creator helps */
+    LOOK = 64,                      /* tasks between two looks at how many have not ended */
+    MANY = 128,                     /* so many a thread, and further tasks run at once */
+    WINDOW = 2048, /* so many a thread, and a thread that creates more executes some first */
 };
 
 /* What a deferred task is given. */
@@ -309,6 +310,12 @@ DUET__ABI(void, omp_fulfill_event, void *event)
 /* ------------------------------------------------------------------------------------------- */
 /* Executing                                                                                    */
 
+static bool window_open(void *arg)
+{
+    const struct omp_team *team = arg;
+    return duet__unfinished(team->on->core) <= (uint64_t)WINDOW * team->size / 2;
+}
+
 /* True if the tasks of a group, or of its team, are cancelled. */
 static bool is_cancelled(const struct omp_team *team, const struct omp_group *group)
 {
@@ -334,13 +341,14 @@ int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call 
         .group = given->group,
         .icv = icv,
     };
-    duet__expand_any_data(expansion);
     duet__omp_now = &task;
     if (flags & IS_COPIED || !is_cancelled(team, task.group))
         given->run(event ? event + 1 : block ? block : given->data);
     if (task.tokens.room || task.events)
         duet__omp_children(&task);
     duet__omp_now = task.up;
+    if (atomic_load_explicit(&team->full, memory_order_relaxed) && window_open(team))
+        duet__omp_call(team);
     if (event)
         event_step(event);
     else
@@ -420,32 +428,31 @@ static void *block_new(const struct making *making)
     return block;
 }
 
-static bool window_open(void *core)
-{
-    return duet__unfinished(core) <= WINDOW / 2;
-}
-
 /*
- * True if a task is better executed at once: a wait for it would need more of the stack than its
- * own calls do. Looked at where tasks are on top of each other.
+ * Returns true if so many tasks of the team have not ended that one more, without dependences,
+ * costs less if it runs at once: all threads have enough. Counts the task.
  */
-static bool runs_deep(const struct omp_task *creator)
+static bool has_many(const struct omp_task *creator)
 {
-    static _Thread_local const char *half __attribute__((tls_model("initial-exec")));
-    if (creator->member) {
-        half = duet__stack_half();
-        return false;
-    }
-    return (const char *)__builtin_frame_address(0) < half;
+    const struct omp_team *team = creator->team;
+    struct omp_member *member = &team->members[creator->thread];
+    if (++member->created % LOOK == 0)
+        member->unfinished = duet__unfinished(team->on->core);
+    /* a record shows all of them */
+    return member->unfinished > (uint64_t)MANY * team->size && !team->on->records;
 }
 
-/* Executes other tasks now and then while there are very many. */
-static void look_at_window(struct omp_task *creator)
+/* Executes other tasks while there are very many that wait for others. */
+static void wait_for_window(struct omp_task *creator)
 {
-    struct omp_member *member = &creator->team->members[creator->thread];
-    struct duet_runtime *core = creator->team->on->core;
-    if (++member->created % LOOK == 0 && duet__unfinished(core) > WINDOW)
-        duet__omp_wait(creator, window_open, core);
+    struct omp_team *team = creator->team;
+    struct omp_member *member = &team->members[creator->thread];
+    if (member->unfinished <= (uint64_t)WINDOW * team->size)
+        return;
+    atomic_fetch_add(&team->full, 1);
+    duet__omp_wait(creator, window_open, team);
+    atomic_fetch_sub(&team->full, 1);
+    member->unfinished = duet__unfinished(team->on->core);
 }
 
 /* Creates a task that is deferred. */
@@ -460,7 +467,7 @@ static void defer(struct omp_task *creator, const struct making *making)
                       !making->event && !making->block;
     struct duet_access few[FEW], *accesses = few;
     size_t bytes = offsetof(struct given, data) + making->size;
-    look_at_window(creator);
+    wait_for_window(creator);
     if (count > FEW)
         accesses = allocate(0, count * sizeof *accesses);
     if (count)
@@ -543,12 +550,27 @@ static void defer_and_wait(struct omp_task *creator, struct making *making)
     free(block);
 }
 
+/*
+ * True if a task is better executed at once: a wait for it would need more of the stack than its
+ * own calls do. Looked at where tasks are on top of each other.
+ */
+static bool runs_deep(const struct omp_task *creator)
+{
+    static _Thread_local const char *half __attribute__((tls_model("initial-exec")));
+    if (creator->member) {
+        half = duet__stack_half();
+        return false;
+    }
+    return (const char *)__builtin_frame_address(0) < half;
+}
+
 /* Creates a task without event. */
 static void make_task(struct omp_task *creator, struct making *making, bool deferred)
 {
     if (making->depend && creator->events)
         wait_for_events(creator);
-    if (!creator->expansion || (!making->depend && (!deferred || runs_deep(creator))))
+    if (!creator->expansion ||
+        (!making->depend && (!deferred || has_many(creator) || runs_deep(creator))))
         run_now(making);
     else if (deferred)
         defer(creator, making);

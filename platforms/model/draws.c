@@ -9,8 +9,8 @@
 
 #include "platforms/model/effects.h"
 
-/* Standard deviations of the logarithms of bandwidths and costs: assumed, nobody has measured
-   them. */
+/* Standard deviations of the logarithms of bandwidths, and of costs and a network's latency:
+   assumed, nobody has measured them. */
 #define LINK_UNCERTAINTY 0.05
 #define COST_UNCERTAINTY 0.2
 
@@ -59,9 +59,18 @@ double duet__draw_normal(const struct duet__draws *draws, const char *name, cons
     return draws->seed % 2 ? -z : z;
 }
 
+static bool is_held(const struct duet__draws *draws, const char *name, const char *of)
+{
+    const struct duet__hold *hold = draws->hold;
+
+    return hold && strcmp(hold->name, name) == 0 && strcmp(hold->of, of) == 0;
+}
+
 static double draw_factor(const struct duet__draws *draws, const char *name, const char *of,
                           double deviation)
 {
+    if (is_held(draws, name, of))
+        deviation = draws->hold->measured ? fmin(deviation, DUET__USUAL_UNCERTAINTY) : 0;
     return draws->runs && deviation > 0 ? exp(deviation * duet__draw_normal(draws, name, of)) : 1;
 }
 
@@ -88,6 +97,8 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
 
     if (!runs || !states->runs)
         return 1;
+    if (is_held(draws, "", "state"))
+        return states->factor[DUET__STATES / 2];
     for (unsigned i = 0; i < runs; i++)
         u[i] = duet_random_unit(&state);
     qsort(u, runs, sizeof *u, compare);
@@ -114,4 +125,14 @@ void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet
         machine->links[i].bandwidth_Bps *= factor;
     for (unsigned i = 0; i < machine->node_count * machine->node_count; i++)
         machine->routes[i].bandwidth_Bps *= factor;
+}
+
+void duet__draw_network(const struct duet__draws *draws, struct duet__network *network)
+{
+    const double factor = draw_factor(draws, "", "latency", COST_UNCERTAINTY);
+
+    network->bandwidth_Bps *= draw_factor(draws, "", "network", LINK_UNCERTAINTY);
+    network->latency_s *= factor;
+    network->overhead_s *= factor;
+    network->rendezvous_s *= factor;
 }

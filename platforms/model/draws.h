@@ -14,11 +14,20 @@
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"
+#include "platforms/model/network.h"
+
+/* A figure that is as it is known in all draws, by the two names of its draw. */
+struct duet__hold {
+    const char *name, *of; /* "dgemm", "c2050"; or "" and "state", "costs", "links", "network" or
+                              "latency" */
+    bool measured;         /* the figure is drawn, as a kernel's time that was measured is */
+};
 
 struct duet__draws {
     uint64_t seed;
     unsigned runs; /* runs of the later measurement, of whose median the prediction is: 1: of one
                       run; 0: nothing is drawn, and all factors are 1 */
+    const struct duet__hold *hold; /* NULL: no figure is held */
 };
 
 enum { DUET__DRAWS_RUNS = 100000 }; /* most runs of a median */
@@ -44,5 +53,9 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
 /* Draws the costs of the runtime's operations on a machine, and the bandwidths of its links unless
    they are exact. */
 void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet_machine *machine);
+
+/* Draws the bandwidth of a network between nodes, and by one more factor its latency and the costs
+   of a message. What a SimGrid file says of bandwidth and latency stays. */
+void duet__draw_network(const struct duet__draws *draws, struct duet__network *network);
 
 #endif

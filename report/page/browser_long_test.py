@@ -343,12 +343,13 @@ def test_comparison(browser, folder):
 
 def test_explanation(browser, folder):
     simulate(folder, "--n", "9600", "--policy", "heft", "--link", "pcie=1GB/s", "--trace", "e.json")
-    duet(folder, "explain", "e.json", "--quiet", "--html", "e.html")
+    duet(folder, "explain", "e.json", "--quiet", "--interval", "run", "--html", "e.html")
     browser.open(folder + "/e.html")
     browser.save("explanation")
     assert re.fullmatch(r"Why cholesky on idgraf takes 8\d\d\.\d ms", browser.text("h1"))
     assert "for that" in browser.text(".lead")
     assert "links twice as fast" in browser.texts("td:first-child")[:4]
+    assert any("in 90 of 100 cases" in text for text in browser.texts(".hint"))
     shares = browser.run("return Array.from(document.querySelectorAll('section:nth-of-type(2) "
                          "table')[1].rows[2].cells, cell => parseFloat(cell.textContent) || 0);")
     assert 99.5 < sum(shares[1:]) < 100.5, shares

@@ -76,6 +76,7 @@ function whyPage(why) {
     ['Estimated, not measured', why.estimated && `times of ${why.estimated}`],
   ])}<pre>${why.command}</pre></header>
     ${why.what_if && changesTable(why.what_if)}
+    ${why.interval && html`<p class="hint">${why.interval.sentence}</p>`}
     <section><h2>Where the time goes</h2>${pathTable(why.path, makespan)}
     <h4>Workers</h4>${statesTable(why.workers, makespan)}
     <h4>Memories</h4>${memoriesTable(why.memories)}</section>

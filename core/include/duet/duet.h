@@ -251,6 +251,12 @@ DUET_EXPORT double duet_now(const struct duet_runtime *runtime);
  */
 DUET_EXPORT bool duet_computes(const struct duet_runtime *runtime);
 
+/*
+ * Returns the number of the worker whose kernel, or expansion, the calling thread runs, as in
+ * duet_runtime_machine; below 0 outside of them.
+ */
+DUET_EXPORT int duet_worker_here(const struct duet_runtime *runtime);
+
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
