@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +44,13 @@ void duet__omp_refuse(const char *name)
 
 void duet__omp_rest(unsigned tries)
 {
-    enum { PAUSES = 200 };
+    enum { PAUSES = 200, YIELDS = 1000 };
     if (tries < PAUSES)
         duet__rest_now(0);
+    else if (tries < PAUSES + YIELDS) /* more threads than cores: the others' turns are short */
+        (void)sched_yield();
     else
-        duet__rest_now(tries - PAUSES);
+        duet__rest_now(tries - PAUSES - YIELDS);
 }
 
 /* ------------------------------------------------------------------------------------------- */
