@@ -2,13 +2,15 @@
 """OpenMP programs run on duet as on the library of their compiler.
 
 testing_gomp.c checks each construct itself, and examples/openmp/tasks.c what it has computed. They
-are linked with libduet-gomp.so in front of gcc's library, as sanitizers want it, or run by `duet
+are linked with libduet-gomp.so in front of that library, as sanitizers want it, or run by `duet
 openmp`, which preloads it.
 """
 
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +20,8 @@ import repository
 DUET = os.environ["DUET"]
 LIBRARY = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "modules" / "libduet-gomp.so"
 SANITIZE = [one for one in os.environ.get("DUET_SANITIZE", "").split(",") if one]
+COMPILERS = [name for name in ("gcc", "clang")  # a sanitizer is that of the library's compiler
+             if name == "gcc" or (shutil.which(name) and not SANITIZE)]
 THREADS = (1, 2, 3, 8)  # more than this machine may have cores, too
 PROGRAMS = ("cholesky 6 16", "sparse-lu 6 8", "jacobi 6 8", "strassen 64 16", "sort 20000 300",
             "queens 8 4")
@@ -32,11 +36,11 @@ def check(good, *what):
         raise Failed(*what)
 
 
-def build(folder, source, linked=True):
-    program = str(folder / pathlib.Path(source).stem)
+def build(folder, source, linked=True, compiler="gcc"):
+    program = str(folder / f"{pathlib.Path(source).stem}-{compiler}")
     flags = [f"-fsanitize={','.join(SANITIZE)}"] if SANITIZE else []
     library = [str(LIBRARY), f"-Wl,-rpath,{LIBRARY.parent}"] if linked else []
-    subprocess.run(["gcc", "-O1", "-g", *flags, "-Wno-unknown-pragmas", "-fopenmp",
+    subprocess.run([compiler, "-O1", "-g", *flags, "-Wno-unknown-pragmas", "-fopenmp",
                     str(repository.ROOT / source), "-o", program, *library, "-lm"], check=True)
     return program
 
@@ -51,8 +55,8 @@ def run(*command, threads=2, status=0, leaks=False, **environment):
     return done
 
 
-def test_constructs(folder):
-    program = build(folder, "openmp/testing_gomp.c")
+def test_constructs(folder, compiler):
+    program = build(folder, "openmp/testing_gomp.c", compiler=compiler)
     for threads in THREADS:
         for cancellation in ("false", "true"):
             done = run(program, threads=threads, leaks=True, OMP_CANCELLATION=cancellation)
@@ -63,17 +67,17 @@ def test_constructs(folder):
         OMP_PROC_BIND="true", OMP_SCHEDULE="guided,2", OMP_STACKSIZE="4M")
 
 
-def test_programs(folder):
-    program = build(folder, "examples/openmp/tasks.c")
+def test_programs(folder, compiler):
+    program = build(folder, "examples/openmp/tasks.c", compiler=compiler)
     for line in PROGRAMS:
         for threads in THREADS:
             done = run(program, *line.split(), threads=threads)
             check("right" in done.stdout, line, threads, done)
 
 
-def test_command(folder):
+def test_command(folder, compiler):
     """What duet has works on such a program: trace, explanation, policy, calibration, report."""
-    program = build(folder, "examples/openmp/tasks.c", linked=False)
+    program = build(folder, "examples/openmp/tasks.c", linked=False, compiler=compiler)
     trace, times = folder / "trace.json", folder / "mine.json"
     done = run(DUET, "openmp", "--threads", 2, "--policy", "heft", "--report", "--trace", trace,
                "--", program, "cholesky", 6, 16)
@@ -141,11 +145,11 @@ int main(int argc, char **argv)
 """
 
 
-def test_refused(folder):
+def test_refused(folder, compiler):
     """What is wrong, or not there, ends a program with one line that names it."""
     source = folder / "hostile.c"
     source.write_text(HOSTILE)
-    program = build(folder, source)
+    program = build(folder, source, compiler=compiler)
     run(program, "exit", status=5)
     run(program, "fork", status=6)
     for argument, name in (("old", "GOMP_parallel_end"), ("lock", "a lock")):
@@ -173,14 +177,14 @@ def main():
     else:
         tests = [test_constructs, test_programs, test_command, test_refused]
     failed = 0
-    for test in tests:
+    for test, compiler in itertools.product(tests, COMPILERS):
         with tempfile.TemporaryDirectory() as folder:
             try:
-                test(pathlib.Path(folder))
+                test(pathlib.Path(folder), compiler)
             except Failed as error:
                 failed += 1
-                print(f"{test.__name__}:", *error.args, file=sys.stderr)
-    print(f"{len(tests) - failed} passed, {failed} failed")
+                print(f"{test.__name__} {compiler}:", *error.args, file=sys.stderr)
+    print(f"{len(tests) * len(COMPILERS) - failed} passed, {failed} failed")
     sys.exit(failed != 0)
 
 

@@ -70,6 +70,7 @@ struct omp_share {
     _Atomic(unsigned) left;     /* members that have left it */
     uint64_t start, stop, step; /* a loop's values */
     uint64_t count, chunk;      /* its iterations */
+    uint64_t unit;              /* chunks are multiples of it */
     unsigned schedule;
     bool ordered_loop;
     unsigned dimensions;       /* doacross: of `counts` */
@@ -92,6 +93,7 @@ struct omp_member {
     unsigned created;                                /* tasks so far */
     uint64_t unfinished;                             /* tasks of the team when it looked last */
     bool shown;                                      /* its place, once */
+    void *doacross;                                  /* of kmpc.c */
 };
 
 /* A taskgroup, or a region with reductions. */
@@ -193,6 +195,19 @@ static inline struct omp_task *omp_now(void)
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
                       const struct omp_share *shared, struct omp_group *group);
 
+/* Executes a parallel region whose kernel is another function than `run`. */
+void duet__omp_region_as(void (*kernel)(void *), void (*run)(void *), void *data, unsigned wanted);
+
+/* A region of one thread, on memory of the caller between its begin and its end. */
+struct omp_alone {
+    struct omp_team team;
+    struct omp_member member;
+    struct omp_task task;
+};
+void duet__omp_alone_begin(struct omp_alone *alone, void (*run)(void *), void *data,
+                           const struct omp_share *shared, struct omp_group *group);
+void duet__omp_alone_end(struct omp_alone *alone);
+
 /* Runs a team of a league, or a target region, like a program with these variables; `limit` of
  * threads, 0: theirs. */
 void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv, unsigned limit);
@@ -244,6 +259,33 @@ int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_cal
 void duet__omp_reductions(uintptr_t *data, const uintptr_t *old, const uintptr_t *as,
                           unsigned threads);
 
+/* Begins a task that runs at once, on top of the current one, and ends it. */
+void duet__omp_task_begin(struct omp_task *task, bool final);
+void duet__omp_task_end(struct omp_task *task);
+
+/* Returns memory for a task's data; `detached`: behind an event, whose handle is event_of(). */
+void *duet__omp_block_new(size_t bytes, bool detached);
+void *duet__omp_event_of(void *block);
+
+struct omp_task_traits {
+    bool final, detached, undeferred;
+    int priority;
+    void **depend; /* as of GOMP_task; NULL: none */
+};
+
+/* Creates the task run(block), of the kernel, and gives it the block, of duet__omp_block_new. */
+void duet__omp_task_new(void (*run)(void *), void (*kernel)(void *), void *block,
+                        const struct omp_task_traits *traits);
+
+/* A loop to be cut into tasks. */
+struct omp_loop {
+    uint64_t start, step, count, tasks;
+    uint64_t chunk, longer; /* iterations of a task; the first `longer` tasks have one more */
+};
+
+/* Cuts `count` iterations by num_tasks or grainsize; wanted 0: a task for each thread. */
+void duet__omp_loop_cut(struct omp_loop *loop, bool grainsize, bool strict, uint64_t wanted);
+
 void GOMP_taskgroup_start(void);
 void GOMP_taskgroup_end(void);
 void GOMP_taskgroup_reduction_unregister(uintptr_t *data);
@@ -263,6 +305,9 @@ extern bool duet__omp_shows_affinity; /* each thread of a new team shows where i
 /* Sets up a loop of a share from the values of a program; `up` as in unsigned loops. */
 void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
                         uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk);
+/* Enters a loop that was set up. *memory: bytes of zeroed memory for its members, then the memory.
+ */
+void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory);
 void duet__omp_shares_reset(struct omp_team *team);
 
 #endif

@@ -2,11 +2,12 @@
 /*
  * Locks, critical and atomic: a word with the number of the thread that holds it, and a bit that
  * says that others sleep until it is free (Drepper, "Futexes are tricky", 2011). Programs give a
- * lock four bytes, a nestable one sixteen.
+ * lock four bytes, and a nestable one eight, with the address of what is here.
  */
 #include "openmp/gomp/gomp.h"
 
 #include <linux/futex.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -139,20 +140,30 @@ LOCK_CALL(int, omp_test_lock, void *lock)
 
 LOCK_CALL(void, omp_init_nest_lock, void *lock)
 {
-    struct nestable *nestable = lock;
-    atomic_store(&nestable->word, 0);
-    atomic_store(&nestable->owner, NULL);
-    nestable->count = 0;
+    struct nestable *nestable = calloc(1, sizeof *nestable);
+    if (!nestable)
+        duet__omp_die("there is no memory left for a lock");
+    *(struct nestable **)lock = nestable;
 }
 
 LOCK_CALL(void, omp_destroy_nest_lock, void *lock)
 {
-    (void)lock;
+    free(*(struct nestable **)lock);
+}
+
+DUET__ABI(void, omp_init_lock_with_hint, void *lock, int hint)
+{
+    omp_init_lock(lock);
+}
+
+DUET__ABI(void, omp_init_nest_lock_with_hint, void *lock, int hint)
+{
+    omp_init_nest_lock(lock);
 }
 
 LOCK_CALL(void, omp_set_nest_lock, void *lock)
 {
-    struct nestable *nestable = lock;
+    struct nestable *nestable = *(struct nestable **)lock;
     const void *task = omp_now();
     if (nestable->owner != task) {
         word_take(&nestable->word, "a lock");
@@ -163,7 +174,7 @@ LOCK_CALL(void, omp_set_nest_lock, void *lock)
 
 LOCK_CALL(void, omp_unset_nest_lock, void *lock)
 {
-    struct nestable *nestable = lock;
+    struct nestable *nestable = *(struct nestable **)lock;
     if (--nestable->count == 0) {
         nestable->owner = NULL;
         word_leave(&nestable->word);
@@ -172,7 +183,7 @@ LOCK_CALL(void, omp_unset_nest_lock, void *lock)
 
 LOCK_CALL(int, omp_test_nest_lock, void *lock)
 {
-    struct nestable *nestable = lock;
+    struct nestable *nestable = *(struct nestable **)lock;
     const void *task = omp_now();
     if (nestable->owner != task) {
         if (!word_try(&nestable->word))

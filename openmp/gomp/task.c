@@ -80,6 +80,7 @@ struct making {
     const uint64_t *range;     /* a loop's first and last value, which begin the data; NULL: none */
     const struct event *event; /* its event, to be placed; NULL: none */
     void **handle;             /* of the event, for the program */
+    void *block; /* the data, in memory that the task frees, behind its event; NULL: none */
 };
 
 static void *allocate(size_t align, size_t size)
@@ -368,34 +369,46 @@ static void data_fill(const struct making *making, void *to)
         memcpy(to, making->range, 2 * sizeof *making->range);
 }
 
-/* Executes a task at once, on the stack of the one that creates it. */
-static void run_now(struct omp_task *creator, const struct making *making)
+void duet__omp_task_begin(struct omp_task *task, bool final)
 {
-    struct omp_task task = {.up = creator,
-                            .team = creator->team,
-                            .thread = creator->thread,
-                            .final = creator->final || making->flags & FINAL,
-                            .group = creator->group,
-                            .icv = creator->icv};
-    void *block = making->copy ? allocate(making->align, making->size) : NULL;
-    if (!task.final)
-        task.expansion = creator->expansion;
-    if (block)
+    struct omp_task *creator = omp_now();
+    *task = (struct omp_task){.up = creator,
+                              .team = creator->team,
+                              .thread = creator->thread,
+                              .final = creator->final || final,
+                              .group = creator->group,
+                              .icv = creator->icv};
+    if (!task->final)
+        task->expansion = creator->expansion;
+    duet__omp_now = task;
+}
+
+void duet__omp_task_end(struct omp_task *task)
+{
+    if (task->tokens.room)
+        duet__omp_children(task);
+    duet__omp_now = task->up;
+    task->up->waits |= task->waits;
+    while (task->events) { /* its creator waits for them in its place */
+        struct event *event = task->events;
+        task->events = event->next;
+        event->next = task->up->events;
+        task->up->events = event;
+    }
+}
+
+/* Executes a task at once, on the stack of the one that creates it. */
+static void run_now(const struct making *making)
+{
+    struct omp_task task;
+    void *block = making->copy ? allocate(making->align, making->size) : making->block;
+    if (making->copy)
         making->copy(block, making->data);
     if (making->range)
         memcpy(block ? block : making->data, making->range, 2 * sizeof *making->range);
-    duet__omp_now = &task;
+    duet__omp_task_begin(&task, making->flags & FINAL);
     making->run(block ? block : making->data);
-    if (task.tokens.room)
-        duet__omp_children(&task);
-    duet__omp_now = creator;
-    creator->waits |= task.waits;
-    while (task.events) { /* its creator waits for them in its place */
-        struct event *event = task.events;
-        task.events = event->next;
-        event->next = creator->events;
-        creator->events = event;
-    }
+    duet__omp_task_end(&task);
     free(block);
 }
 
@@ -403,7 +416,8 @@ static void run_now(struct omp_task *creator, const struct making *making)
 static void *block_new(const struct making *making)
 {
     const size_t front = making->event ? sizeof *making->event : 0;
-    char *block = allocate(front ? ALIGNED : making->align, front + making->size);
+    char *block = making->block ? (char *)making->block - front
+                                : allocate(front ? ALIGNED : making->align, front + making->size);
     if (making->event) {
         *(struct event *)block = *making->event;
         *making->handle = block;
@@ -449,8 +463,8 @@ static void defer(struct omp_task *creator, const struct making *making)
                           .group = creator->group,
                           .icv = (uintptr_t)creator->icv | (making->flags & FINAL ? IS_FINAL : 0)};
     const size_t count = making->depend ? depend_count(making->depend) : 0;
-    const bool fits =
-        making->size <= INLINE && making->align <= 8 && !making->copy && !making->event;
+    const bool fits = making->size <= INLINE && making->align <= 8 && !making->copy &&
+                      !making->event && !making->block;
     struct duet_access few[FEW], *accesses = few;
     size_t bytes = offsetof(struct given, data) + making->size;
     wait_for_window(creator);
@@ -463,7 +477,7 @@ static void defer(struct omp_task *creator, const struct making *making)
     } else {
         given.block = block_new(making);
         given.icv |= IS_BLOCK | (making->event ? HAS_EVENT : 0) | (making->copy ? IS_COPIED : 0);
-        bytes = sizeof given;
+        bytes = offsetof(struct given, block) + sizeof given.block;
     }
     const struct duet_task_desc desc = {
         .codelet = duet__omp_kernel(team->on, making->kernel, ""),
@@ -557,7 +571,7 @@ static void make_task(struct omp_task *creator, struct making *making, bool defe
         wait_for_events(creator);
     if (!creator->expansion ||
         (!making->depend && (!deferred || has_many(creator) || runs_deep(creator))))
-        run_now(creator, making);
+        run_now(making);
     else if (deferred)
         defer(creator, making);
     else
@@ -576,21 +590,36 @@ static void make_detached(struct omp_task *creator, struct making *making, bool 
         defer(creator, making);
         return;
     }
-    struct event *own = allocate(ALIGNED, sizeof *own);
+    struct event *own =
+        making->block ? (struct event *)making->block - 1 : allocate(ALIGNED, sizeof *own);
     *own = (struct event){.left = 1, .team = creator->team, .awaited = true};
     own->next = creator->events;
     creator->events = own;
     *making->handle = own;
     if (making->size)
         *(void **)making->data = own;
+    if (making->block) { /* it is freed with its event */
+        making->data = making->block;
+        making->block = NULL;
+    }
     make_task(creator, making, false);
+}
+
+/* Creates a task, whose priority may be above the largest one. */
+static void create(struct making *making, bool deferred)
+{
+    struct omp_task *creator = omp_now();
+    const int most = duet__omp_settings()->priority;
+    making->priority = making->priority < 0 ? 0 : making->priority < most ? making->priority : most;
+    if (making->flags & DETACH)
+        make_detached(creator, making, deferred);
+    else
+        make_task(creator, making, deferred);
 }
 
 DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *, void *), long size,
           long align, bool deferred, unsigned flags, void **depend, int priority, void **handle)
 {
-    struct omp_task *creator = omp_now();
-    const int most = duet__omp_settings()->priority;
     struct making making = {.run = run,
                             .kernel = run,
                             .data = data,
@@ -599,15 +628,41 @@ DUET__ABI(void, GOMP_task, void (*run)(void *), void *data, void (*copy)(void *,
                             .align = (size_t)align,
                             .flags = flags,
                             .depend = flags & DEPEND ? depend : NULL,
+                            .priority = flags & PRIORITY ? priority : 0,
                             .handle = handle};
-    if (is_cancelled(creator->team, creator->group))
-        return;
-    if (flags & PRIORITY)
-        making.priority = priority < 0 ? 0 : priority < most ? priority : most;
-    if (flags & DETACH)
-        make_detached(creator, &making, deferred);
+    if (!is_cancelled(omp_now()->team, omp_now()->group))
+        create(&making, deferred);
+}
+
+void *duet__omp_block_new(size_t bytes, bool detached)
+{
+    struct event *event = NULL;
+    if (!detached)
+        return allocate(2 * sizeof(void *), bytes);
+    event = allocate(ALIGNED, sizeof *event + bytes);
+    return event + 1;
+}
+
+void *duet__omp_event_of(void *block)
+{
+    return (struct event *)block - 1;
+}
+
+void duet__omp_task_new(void (*run)(void *), void (*kernel)(void *), void *block,
+                        const struct omp_task_traits *traits)
+{
+    void *handle;
+    struct making making = {.run = run,
+                            .kernel = kernel,
+                            .block = block,
+                            .flags = (traits->final ? FINAL : 0) | (traits->detached ? DETACH : 0),
+                            .depend = traits->depend,
+                            .priority = traits->priority,
+                            .handle = &handle};
+    if (!is_cancelled(omp_now()->team, omp_now()->group))
+        create(&making, !traits->undeferred);
     else
-        make_task(creator, &making, deferred);
+        free(traits->detached ? duet__omp_event_of(block) : block);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -678,24 +733,17 @@ DUET__ABI(void, GOMP_taskgroup_end, void)
 /* ------------------------------------------------------------------------------------------- */
 /* Loops of tasks                                                                               */
 
-/* A loop to be cut into tasks. */
-struct loop {
-    uint64_t start, step, count, tasks;
-    uint64_t chunk, longer; /* iterations of a task; the first `longer` tasks have one more */
-};
-
-/* Cuts `count` iterations by the clauses num_tasks and grainsize. */
-static void loop_cut(struct loop *loop, unsigned flags, uint64_t wanted, unsigned threads)
+void duet__omp_loop_cut(struct omp_loop *loop, bool grainsize, bool strict, uint64_t wanted)
 {
-    wanted = wanted ? wanted : flags & GRAINSIZE ? 1 : threads;
+    wanted = wanted ? wanted : grainsize ? 1 : omp_now()->team->size;
     loop->tasks = wanted;
     loop->longer = 0;
-    if (flags & GRAINSIZE && flags & STRICT) {
+    if (grainsize && strict) {
         loop->tasks = (loop->count + wanted - 1) / wanted;
         loop->chunk = wanted;
         return;
     }
-    if (flags & GRAINSIZE)
+    if (grainsize)
         loop->tasks = loop->count / wanted;
     loop->tasks = loop->tasks > loop->count ? loop->count : loop->tasks ? loop->tasks : 1;
     loop->chunk = loop->count / loop->tasks;
@@ -703,7 +751,7 @@ static void loop_cut(struct loop *loop, unsigned flags, uint64_t wanted, unsigne
 }
 
 /* Creates the tasks of a loop, whose data begins with the bounds of each. */
-static void make_loop(struct making *making, const struct loop *loop, unsigned flags)
+static void make_loop(struct making *making, const struct omp_loop *loop, unsigned flags)
 {
     struct omp_task *creator = omp_now();
     uintptr_t *reductions = flags & REDUCTION ? ((uintptr_t **)making->data)[2] : NULL;
@@ -727,7 +775,7 @@ static void make_loop(struct making *making, const struct loop *loop, unsigned f
         GOMP_taskgroup_end();
 }
 
-static void taskloop(struct making *making, struct loop *loop, uint64_t wanted)
+static void taskloop(struct making *making, struct omp_loop *loop, uint64_t wanted)
 {
     const unsigned flags = making->flags;
     const int most = duet__omp_settings()->priority;
@@ -739,7 +787,7 @@ static void taskloop(struct making *making, struct loop *loop, uint64_t wanted)
     making->priority = !(flags & PRIORITY) || making->priority < 0 ? 0
                        : making->priority < most                   ? making->priority
                                                                    : most;
-    loop_cut(loop, flags, wanted, omp_now()->team->size);
+    duet__omp_loop_cut(loop, flags & GRAINSIZE, flags & STRICT, wanted);
     make_loop(making, loop, flags);
 }
 
@@ -759,7 +807,7 @@ static void taskloop(struct making *making, struct loop *loop, uint64_t wanted)
                                 .priority = priority};                                             \
         duet__omp_loop_set(&share, (type)-1 < (type)1, flags & UP, (uint64_t)start, (uint64_t)end, \
                            (uint64_t)step, OMP_STATIC, 0);                                         \
-        struct loop loop = {.start = share.start, .step = share.step, .count = share.count};       \
+        struct omp_loop loop = {.start = share.start, .step = share.step, .count = share.count};   \
         taskloop(&making, &loop, tasks);                                                           \
     }
 

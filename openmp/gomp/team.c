@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +44,13 @@ void duet__omp_refuse(const char *name)
 
 void duet__omp_rest(unsigned tries)
 {
-    enum { PAUSES = 200 };
+    enum { PAUSES = 200, YIELDS = 1000 };
     if (tries < PAUSES)
         duet__rest_now(0);
+    else if (tries < PAUSES + YIELDS) /* more threads than cores: the others' turns are short */
+        (void)sched_yield();
     else
-        duet__rest_now(tries - PAUSES);
+        duet__rest_now(tries - PAUSES - YIELDS);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -336,6 +339,7 @@ static void share_first(struct omp_team *team, const struct omp_share *shared)
     share->step = shared->step;
     share->count = shared->count;
     share->chunk = shared->chunk;
+    share->unit = shared->unit;
     share->schedule = shared->schedule;
     atomic_store_explicit(&share->next, 0, memory_order_relaxed);
     atomic_store_explicit(&share->ordered, 0, memory_order_relaxed);
@@ -364,17 +368,18 @@ static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(v
     share_first(team, shared);
 }
 
-/* Executes the region in the calling thread's implicit task. */
-static void member_run(struct omp_team *team, unsigned thread, struct duet_expansion *expansion)
+/* Begins the calling thread's implicit task. */
+static void member_begin(struct omp_task *task, struct omp_team *team, unsigned thread,
+                         struct duet_expansion *expansion)
 {
     struct omp_member *member = &team->members[thread];
-    struct omp_task task = {.up = duet__omp_now,
-                            .team = team,
-                            .member = member,
-                            .thread = thread,
-                            .expansion = expansion,
-                            .group = team->group,
-                            .icv = &team->icv};
+    *task = (struct omp_task){.up = duet__omp_now,
+                              .team = team,
+                              .member = member,
+                              .thread = thread,
+                              .expansion = expansion,
+                              .group = team->group,
+                              .icv = &team->icv};
     member->constructs = member->singles = 0;
     member->share = NULL;
     if (team->shared_first) {
@@ -382,70 +387,75 @@ static void member_run(struct omp_team *team, unsigned thread, struct duet_expan
         member->constructs = 1;
         member->trips = member->first = member->end = 0;
     }
-    duet__omp_now = &task;
+    duet__omp_now = task;
     if (duet__omp_shows_affinity && !member->shown)
         omp_display_affinity(NULL);
     member->shown = true;
-    team->run(team->data);
-    duet__omp_children(&task);
+}
+
+static void member_end(struct omp_task *task)
+{
+    duet__omp_children(task);
     (void)duet__omp_barrier(false);
-    duet__omp_now = task.up;
+    duet__omp_now = task->up;
 }
 
 int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call)
 {
     struct omp_team *team = *(struct omp_team *const *)call->args;
+    struct omp_task task;
     unsigned tries = 0;
     duet__expand_any_data(expansion);
     if (duet__expand_worker(expansion) == 0)
         atomic_store_explicit(&team->open, true, memory_order_release);
     while (!atomic_load_explicit(&team->open, memory_order_acquire))
         duet__omp_rest(tries++);
-    member_run(team, duet__expand_worker(expansion), expansion);
+    member_begin(&task, team, duet__expand_worker(expansion), expansion);
+    team->run(team->data);
+    member_end(&task);
     return DUET_OK;
 }
 
-/* Executes a region of one thread, with tasks that run at once. */
-static void region_alone(void (*run)(void *), void *data, const struct omp_share *shared,
-                         struct omp_group *group)
+/* The tasks of a region of one thread run at once. */
+void duet__omp_alone_begin(struct omp_alone *alone, void (*run)(void *), void *data,
+                           const struct omp_share *shared, struct omp_group *group)
 {
-    struct omp_team team;
-    struct omp_member member = {0};
-    memset(&team, 0, sizeof team);
-    team.size = 1;
-    team.members = &member;
-    team_begin(&team, omp_now(), run, data, shared, group);
-    member_run(&team, 0, NULL);
-    icvs_free(&team);
+    memset(alone, 0, sizeof *alone);
+    alone->team.size = 1;
+    alone->team.members = &alone->member;
+    team_begin(&alone->team, omp_now(), run, data, shared, group);
+    member_begin(&alone->task, &alone->team, 0, NULL);
+}
+
+void duet__omp_alone_end(struct omp_alone *alone)
+{
+    member_end(&alone->task);
+    icvs_free(&alone->team);
 }
 
 void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv, unsigned limit)
 {
-    struct omp_team team;
-    struct omp_member member = {0};
+    struct omp_alone alone;
     _Atomic(unsigned) used = 1;
-    memset(&team, 0, sizeof team);
-    team.size = 1;
-    team.members = &member;
-    team_begin(&team, omp_now(), run, data, NULL, NULL);
-    team.level = team.active_level = 0;
-    team.icv = *icv;
-    team.icv.team = &team;
-    team.icv.next = NULL;
-    if (limit && limit < team.icv.limit)
-        team.icv.limit = limit;
-    team.icv.used = team.icv.limit < INT_MAX ? &used : NULL;
-    member_run(&team, 0, NULL);
-    icvs_free(&team);
+    duet__omp_alone_begin(&alone, run, data, NULL, NULL);
+    alone.team.level = alone.team.active_level = 0;
+    alone.team.icv = *icv;
+    alone.team.icv.team = &alone.team;
+    alone.team.icv.next = NULL;
+    if (limit && limit < alone.team.icv.limit)
+        alone.team.icv.limit = limit;
+    alone.team.icv.used = alone.team.icv.limit < INT_MAX ? &used : NULL;
+    run(data);
+    duet__omp_alone_end(&alone);
 }
 
-static void region_of(unsigned size, void (*run)(void *), void *data,
+static void region_of(unsigned size, void (*kernel)(void *), void (*run)(void *), void *data,
                       const struct omp_share *shared, struct omp_group *group)
 {
     struct omp_runtime *on = runtime_take(size);
     struct omp_team *team = &on->team;
     struct omp_task *up = omp_now();
-    const struct duet_task_desc member = {.codelet = duet__omp_kernel(on, run, "parallel:"),
+    const struct duet_task_desc member = {.codelet = duet__omp_kernel(on, kernel, "parallel:"),
                                           .args = &team,
                                           .args_bytes = sizeof team};
     struct duet_message message;
@@ -460,20 +470,29 @@ static void region_of(unsigned size, void (*run)(void *), void *data,
 }
 
 /* Executes a region of so many threads; one that has one, in others, is not duet's. */
-static void region_sized(void (*run)(void *), void *data, unsigned size,
+static void region_sized(void (*kernel)(void *), void (*run)(void *), void *data, unsigned size,
                          const struct omp_share *shared, struct omp_group *group)
 {
-    if (size == 1 && omp_now()->team->level)
-        region_alone(run, data, shared, group);
-    else
-        region_of(size, run, data, shared, group);
+    struct omp_alone alone;
+    if (size == 1 && omp_now()->team->level) {
+        duet__omp_alone_begin(&alone, run, data, shared, group);
+        run(data);
+        duet__omp_alone_end(&alone);
+    } else {
+        region_of(size, kernel, run, data, shared, group);
+    }
     size_leave(size);
 }
 
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
                       const struct omp_share *shared, struct omp_group *group)
 {
-    region_sized(run, data, size_take(wanted), shared, group);
+    region_sized(run, run, data, size_take(wanted), shared, group);
+}
+
+void duet__omp_region_as(void (*kernel)(void *), void (*run)(void *), void *data, unsigned wanted)
+{
+    region_sized(kernel, run, data, size_take(wanted), NULL, NULL);
 }
 
 DUET__ABI(void, GOMP_parallel, void (*run)(void *), void *data, unsigned threads, unsigned flags)
@@ -488,7 +507,7 @@ DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, u
     struct omp_group group = {.reductions = reductions};
     unsigned size = size_take(threads);
     duet__omp_reductions(reductions, NULL, NULL, size);
-    region_sized(run, data, size, NULL, &group);
+    region_sized(run, run, data, size, NULL, &group);
     return size;
 }
 

@@ -102,6 +102,7 @@ void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64
     share->count = any ? ((rises ? end - start : start - end) - 1) / by + 1 : 0;
     share->schedule = schedule & OMP_KINDS;
     share->chunk = chunk;
+    share->unit = 1;
     if (share->schedule == OMP_RUNTIME) {
         const struct omp_icv *icv = omp_now()->icv;
         share->schedule = icv->schedule & OMP_KINDS;
@@ -142,6 +143,7 @@ static bool next_shared(const struct omp_team *team, struct omp_share *share,
             return false;
         if (share->schedule == OMP_GUIDED && (left + team->size - 1) / team->size > chunk)
             chunk = (left + team->size - 1) / team->size;
+        chunk = (chunk + share->unit - 1) / share->unit * share->unit;
         end = chunk < left ? first + chunk : share->count;
     } while (!atomic_compare_exchange_weak(&share->next, &first, end));
     member->first = first;
@@ -221,6 +223,7 @@ static void share_set(struct omp_share *share, const struct starting *starting)
     share->step = starting->loop.step;
     share->count = starting->loop.count;
     share->chunk = starting->loop.chunk;
+    share->unit = starting->loop.unit;
     share->schedule = starting->loop.schedule;
     share->ordered_loop = starting->ordered;
     share->dimensions = starting->dimensions;
@@ -256,6 +259,12 @@ static void construct_start(const struct starting *starting)
     }
     if (starting->memory)
         *starting->memory = share->memory;
+}
+
+void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory)
+{
+    const struct starting starting = {.loop = *loop, .ordered = ordered, .memory = memory};
+    construct_start(&starting);
 }
 
 /* Starts a loop; start NULL: the program itself cuts it. */
