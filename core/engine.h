@@ -309,8 +309,8 @@ void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__
                  bool kept);
 
 /*
- * Holds the newest task of the worker, which has no children left, in a wait for something beside
- * the core (a barrier), or lets it go on: duet__next then says RESUME. On the worker's thread.
+ * Holds the newest task of the worker in a wait for something beside the core (a barrier), or lets
+ * it go on: duet__next then says RESUME, whatever children it has. On the worker's thread.
  */
 void duet__body_hold(struct duet_runtime *core, unsigned worker, bool held);
 

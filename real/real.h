@@ -116,16 +116,18 @@ DUET_MUST_CHECK int duet__team_run(void *engine, const struct duet_task_desc *me
                                    struct duet_message *message);
 
 /*
- * Waits, in a task of duet__team_run that has no children left, until `reached` says so, and runs
- * other tasks of the worker meanwhile. It is asked again after each task, and after
- * duet__team_call, which a thread calls that has changed its answer.
+ * Waits, in a task that may wait, until `reached` says so or the run has failed, and runs other
+ * tasks of the worker meanwhile; the task's own children may be among them. It is asked again after
+ * each task, and after duet__team_call, which a thread calls that has changed its answer.
  */
 void duet__team_wait(void *engine, bool (*reached)(void *arg), void *arg);
 void duet__team_call(void *engine);
 
-/* Returns the address in the middle of the calling thread's stack; some address if it is not known.
+/*
+ * Returns the address below which a part of the calling thread's stack is left, 2: half of it; a
+ * low one if the stack is not known.
  */
-const char *duet__stack_half(void);
+const char *duet__stack_part(unsigned part);
 
 /*
  * Connects the engine to its core, starts the threads and opens the devices, and returns when all

@@ -229,10 +229,10 @@ static bool has_stack(void)
     return left >= stack_bytes || left > stack_bytes / 8;
 }
 
-const char *duet__stack_half(void)
+const char *duet__stack_part(unsigned part)
 {
     find_stack();
-    return stack + stack_bytes / 2;
+    return stack + stack_bytes / part;
 }
 
 /*
@@ -461,7 +461,7 @@ static const struct duet_task *run_others(struct worker *self, const struct unti
     const struct until *until = wanted ? wanted : &note;
     struct duet__engine_command command = {.kind = DUET_IDLE};
     while (command.kind != DUET_RESUME) {
-        if (wanted && wanted->reached(wanted->arg))
+        if (wanted && (wanted->reached(wanted->arg) || duet__failed(core)))
             duet__body_hold(core, self->index, false);
         if (duet__nested_any(core, self->index))
             (void)run_nested(self, NULL, &ops);

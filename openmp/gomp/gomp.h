@@ -20,7 +20,7 @@
     DUET_EXPORT type name(__VA_ARGS__);                                                            \
     type name(__VA_ARGS__)
 
-enum { OMP_LINE = 64, OMP_SHARES = 8 };
+enum { OMP_LINE = 64, OMP_SHARES = 8, OMP_LEVELS = 8 };
 
 /* Kinds of schedules, as in OMP_SCHEDULE and omp_sched_t. */
 enum omp_schedule {
@@ -50,6 +50,7 @@ struct omp_icv {
 /* Settings of the process, from OMP_*, read once. */
 struct omp_settings {
     struct omp_icv icv;
+    unsigned threads[OMP_LEVELS], depth; /* OMP_NUM_THREADS by level of regions; their number */
     unsigned cores;
     int priority; /* max-task-priority-var */
     bool cancellation, binds;
@@ -91,7 +92,7 @@ struct omp_member {
     uint64_t trips;                                  /* static schedule: chunks taken */
     uint64_t first, end;                             /* iterations of the current chunk */
     unsigned created;                                /* tasks so far */
-    uint64_t unfinished;                             /* tasks of the team when it looked last */
+    uint64_t unfinished;                             /* tasks of the runtime when it looked last */
     bool shown;                                      /* its place, once */
     void *doacross;                                  /* of kmpc.c */
 };
@@ -129,7 +130,9 @@ struct omp_task {
     bool waits;                       /* children were deferred since it waited for them last */
     struct duet_expansion *expansion; /* NULL: children run at once */
     struct omp_group *group;
+    bool shares; /* its children count as its creator's */
     const struct omp_icv *icv;
+    struct omp_icv *own; /* `icv`, if no other task has it; else NULL */
     struct omp_tokens tokens;
     struct event *events; /* of tasks with the clause detach that ran at once */
 };
@@ -169,7 +172,7 @@ struct omp_runtime {
     bool records;
     struct omp_kernels *kernels; /* codelets by function */
     struct omp_token **spare;    /* by worker: tokens of tasks that have ended */
-    struct omp_runtime *next;
+    _Atomic(struct omp_runtime *) next;
     struct omp_team team;
 };
 
@@ -235,7 +238,6 @@ __attribute__((noreturn)) void duet__omp_refuse(const char *name);
 
 /* kernels.c */
 struct omp_kernels *duet__omp_kernels_new(void);
-void duet__omp_kernels_free(struct omp_kernels *all);
 /* Returns the codelet of a function, made when it is first met; `kind` as in names of places. */
 const struct duet_codelet *duet__omp_kernel(struct omp_runtime *on, void (*run)(void *),
                                             const char *kind);

@@ -87,17 +87,6 @@ struct omp_kernels *duet__omp_kernels_new(void)
     return all;
 }
 
-void duet__omp_kernels_free(struct omp_kernels *all)
-{
-    for (size_t i = 0; i < BUCKETS; i++)
-        for (struct kernel *next, *kernel = atomic_load(&all->buckets[i]); kernel; kernel = next) {
-            next = kernel->next;
-            free(kernel);
-        }
-    (void)pthread_mutex_destroy(&all->mutex);
-    free(all);
-}
-
 /* Numbers and names the places of all kernels. */
 static void name_all(struct duet__omp_place *places, struct kernel *const *kernels, size_t count)
 {

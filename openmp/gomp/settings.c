@@ -40,7 +40,7 @@ static bool read_number(const char *name, long least, long most, long *number)
     long value = strtol(text, &end, 10);
     while (isspace((unsigned char)*end))
         end++;
-    if ((*end && *end != ',') || end == text || value < least || value > most) {
+    if (*end || end == text || value < least || value > most) {
         char wanted[64];
         (void)snprintf(wanted, sizeof wanted, "a number from %ld to %ld", least, most);
         refuse(name, wanted);
@@ -56,6 +56,22 @@ static bool read_unsigned(const char *name, long least, unsigned *number)
         return false;
     *number = (unsigned)value;
     return true;
+}
+
+/* Reads "8,2": the numbers of threads of regions, and of those inside. */
+static void read_threads(struct omp_settings *settings)
+{
+    const char *name = "OMP_NUM_THREADS", *text = getenv(name);
+    char *end = NULL;
+    for (; text && *text; text = *end == ',' ? end + 1 : end) {
+        long value = strtol(text, &end, 10);
+        if (end == text || value < 1 || value > INT_MAX || (*end && (*end != ',' || !end[1])))
+            refuse(name, "numbers from 1: 8, or 8,2");
+        if (settings->depth < OMP_LEVELS)
+            settings->threads[settings->depth++] = (unsigned)value;
+    }
+    if (settings->depth)
+        settings->icv.threads = settings->threads[0];
 }
 
 static bool read_bool(const char *name, bool *value)
@@ -151,9 +167,11 @@ static void read_all(void)
         (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1, .league = 1};
     all.icv.chunk = 1;
     all.icv.limit = INT_MAX;
-    (void)read_unsigned("OMP_NUM_THREADS", 1, &all.icv.threads);
+    read_threads(&all);
     (void)read_bool("OMP_DYNAMIC", &all.icv.dynamic);
     if (read_bool("OMP_NESTED", &nested) && nested)
+        all.icv.levels = INT_MAX;
+    if (all.depth > 1)
         all.icv.levels = INT_MAX;
     (void)read_unsigned("OMP_MAX_ACTIVE_LEVELS", 0, &all.icv.levels);
     (void)read_unsigned("OMP_THREAD_LIMIT", 1, &all.icv.limit);
@@ -204,7 +222,7 @@ __attribute__((constructor)) static void begin(void)
     const char *text = getenv("OMP_DISPLAY_ENV");
     if (text && *text && strcasecmp(text, "false") != 0)
         show(!strcasecmp(text, "verbose"));
-    if (getenv("OMP_STACKSIZE")) { /* of threads that are made from now on */
+    if (duet__omp_settings()->stack_bytes) { /* of threads that are made from now on */
         pthread_attr_t attributes;
         size_t bytes = duet__omp_settings()->stack_bytes;
         (void)pthread_attr_init(&attributes);
@@ -372,13 +390,20 @@ ASK(omp_get_place_num_procs, place)
     return 0;
 }
 
+/* There are no places, in C and in Fortran. */
 DUET__ABI(void, omp_get_place_proc_ids, int place, int *ids)
 {
 }
 
-DUET__ABI(void, omp_get_partition_place_nums, int *places)
-{
-}
+#define NO_PLACES(name)                                                                            \
+    DUET__ABI(void, name, void *first, void *second)                                               \
+    {                                                                                              \
+    }
+NO_PLACES(omp_get_place_proc_ids_)
+NO_PLACES(omp_get_place_proc_ids_8_)
+NO_PLACES(omp_get_partition_place_nums)
+NO_PLACES(omp_get_partition_place_nums_)
+NO_PLACES(omp_get_partition_place_nums_8_)
 
 /* Threads are kept until the program ends, which OpenMP allows. */
 DUET__ABI(int, omp_pause_resource_all, int kind)
@@ -389,6 +414,16 @@ DUET__ABI(int, omp_pause_resource_all, int kind)
 DUET__ABI(int, omp_pause_resource, int kind, int device)
 {
     return device == 0 || device == -1 ? omp_pause_resource_all(kind) : -1;
+}
+
+DUET__ABI(int32_t, omp_pause_resource_all_, const int32_t *kind)
+{
+    return omp_pause_resource_all(*kind);
+}
+
+DUET__ABI(int32_t, omp_pause_resource_, const int32_t *kind, const int32_t *device)
+{
+    return omp_pause_resource(*kind, *device);
 }
 
 SET(omp_display_env, verbose)

@@ -177,7 +177,7 @@ void duet__omp_tokens_free(struct omp_task *task)
 static bool event_over(void *arg)
 {
     const struct event *event = arg;
-    return atomic_load_explicit(&event->left, memory_order_acquire) == 0;
+    return atomic_load(&event->left) == 0;
 }
 
 /* Waits for the events of tasks that ran at once. */
@@ -258,11 +258,12 @@ static void group_leave(struct omp_team *team, struct omp_group *group)
 static void event_step(struct event *event)
 {
     struct omp_team *team = event->team;
-    const bool awaited = event->awaited;
+    const bool awaited = event->awaited, alone = !team->on;
     if (atomic_fetch_sub(&event->left, 1) > 1)
         return;
-    if (awaited) { /* its memory may be gone */
-        duet__omp_call(team);
+    if (awaited) { /* its memory may be gone by now, and that of a team of one thread */
+        if (!alone)
+            duet__omp_call(team);
         return;
     }
     struct duet_runtime *core = team->on->core;
@@ -302,6 +303,7 @@ static void event_uses(struct event *event, const struct duet_access *accesses, 
     }
 }
 
+DUET_EXPORT void omp_fulfill_event_(void *event) __attribute__((alias("omp_fulfill_event")));
 DUET__ABI(void, omp_fulfill_event, void *event)
 {
     event_step(event);
@@ -377,7 +379,9 @@ void duet__omp_task_begin(struct omp_task *task, bool final)
                               .thread = creator->thread,
                               .final = creator->final || final,
                               .group = creator->group,
-                              .icv = creator->icv};
+                              .icv = creator->icv,
+                              .shares = true};
+    creator->own = NULL;
     if (!task->final)
         task->expansion = creator->expansion;
     duet__omp_now = task;
@@ -430,19 +434,23 @@ static void *block_new(const struct making *making)
 
 /*
  * Returns true if so many tasks of the team have not ended that one more, without dependences,
- * costs less if it runs at once: all threads have enough. Counts the task.
+ * costs less if it runs at once: all threads have enough. Their number is read now and then, and
+ * each time while there seem to be so many. A record shows all tasks.
  */
 static bool has_many(const struct omp_task *creator)
 {
     const struct omp_team *team = creator->team;
+    const uint64_t many = (uint64_t)MANY * team->size;
     struct omp_member *member = &team->members[creator->thread];
-    if (++member->created % LOOK == 0)
+    if (++member->created % LOOK == 0 || member->unfinished > many)
         member->unfinished = duet__unfinished(team->on->core);
-    /* a record shows all of them */
-    return member->unfinished > (uint64_t)MANY * team->size && !team->on->records;
+    return member->unfinished > many && !team->on->records;
 }
 
-/* Executes other tasks while there are very many that wait for others. */
+/*
+ * Executes other tasks while there are very many, for an implicit task: an explicit one may be what
+ * they wait for.
+ */
 static void wait_for_window(struct omp_task *creator)
 {
     struct omp_team *team = creator->team;
@@ -452,7 +460,7 @@ static void wait_for_window(struct omp_task *creator)
     atomic_fetch_add(&team->full, 1);
     duet__omp_wait(creator, window_open, team);
     atomic_fetch_sub(&team->full, 1);
-    member->unfinished = duet__unfinished(team->on->core);
+    member->unfinished = 0;
 }
 
 /* Creates a task that is deferred. */
@@ -467,7 +475,11 @@ static void defer(struct omp_task *creator, const struct making *making)
                       !making->event && !making->block;
     struct duet_access few[FEW], *accesses = few;
     size_t bytes = offsetof(struct given, data) + making->size;
-    wait_for_window(creator);
+    if (creator->member)
+        wait_for_window(creator);
+    if (count > UINT16_MAX)
+        duet__omp_die("the depend clauses of a task have %zu addresses; duet takes %d", count,
+                      UINT16_MAX);
     if (count > FEW)
         accesses = allocate(0, count * sizeof *accesses);
     if (count)
@@ -488,6 +500,7 @@ static void defer(struct omp_task *creator, const struct making *making)
         .priority = making->priority,
     };
     struct event *event = making->event ? given.block : NULL;
+    creator->own = NULL; /* the task keeps the variables as they are */
     if (creator->group)
         atomic_fetch_add(&creator->group->tasks, 1);
     if (event)
@@ -518,7 +531,7 @@ struct awaited {
 
 static bool awaited_over(void *arg)
 {
-    return atomic_load_explicit(&((struct awaited *)arg)->ended, memory_order_acquire);
+    return atomic_load(&((struct awaited *)arg)->ended);
 }
 
 static void run_awaited(void *data)
@@ -557,11 +570,16 @@ static void defer_and_wait(struct omp_task *creator, struct making *making)
 static bool runs_deep(const struct omp_task *creator)
 {
     static _Thread_local const char *half __attribute__((tls_model("initial-exec")));
-    if (creator->member) {
-        half = duet__stack_half();
+    const char *here = __builtin_frame_address(0);
+    if (!half)
+        half = duet__stack_part(2);
+    if (here >= half)
         return false;
-    }
-    return (const char *)__builtin_frame_address(0) < half;
+    if (here < duet__stack_part(16))
+        duet__omp_die(
+            "tasks within tasks have used up the stack of their thread: ulimit -s is that "
+            "of the first one, OMP_STACKSIZE that of others");
+    return true;
 }
 
 /* Creates a task without event. */
@@ -593,8 +611,6 @@ static void make_detached(struct omp_task *creator, struct making *making, bool 
     struct event *own =
         making->block ? (struct event *)making->block - 1 : allocate(ALIGNED, sizeof *own);
     *own = (struct event){.left = 1, .team = creator->team, .awaited = true};
-    own->next = creator->events;
-    creator->events = own;
     *making->handle = own;
     if (making->size)
         *(void **)making->data = own;
@@ -603,6 +619,8 @@ static void make_detached(struct omp_task *creator, struct making *making, bool 
         making->block = NULL;
     }
     make_task(creator, making, false);
+    own->next = creator->events;
+    creator->events = own;
 }
 
 /* Creates a task, whose priority may be above the largest one. */
@@ -684,6 +702,8 @@ DUET__ABI(void, GOMP_taskwait_depend, void **depend)
 {
     struct omp_task *task = omp_now();
     struct making making = {.run = nothing, .kernel = nothing, .depend = depend};
+    if (task->events)
+        wait_for_events(task);
     if (task->expansion && task->waits && !is_cancelled(task->team, task->group))
         defer_and_wait(task, &making);
 }
@@ -703,7 +723,7 @@ static struct omp_group *group_start(struct omp_task *task)
         duet__omp_die("there is no memory left for a taskgroup");
     group->up = task->group;
     group->reductions = task->group ? task->group->reductions : NULL;
-    group->alone = !task->waits;
+    group->alone = !task->waits && !task->shares;
     task->group = group;
     return group;
 }
@@ -716,7 +736,7 @@ DUET__ABI(void, GOMP_taskgroup_start, void)
 static bool group_over(void *arg)
 {
     const struct omp_group *group = arg;
-    return atomic_load_explicit(&group->tasks, memory_order_acquire) == 0;
+    return atomic_load(&group->tasks) == 0;
 }
 
 DUET__ABI(void, GOMP_taskgroup_end, void)
@@ -739,7 +759,7 @@ void duet__omp_loop_cut(struct omp_loop *loop, bool grainsize, bool strict, uint
     loop->tasks = wanted;
     loop->longer = 0;
     if (grainsize && strict) {
-        loop->tasks = (loop->count + wanted - 1) / wanted;
+        loop->tasks = loop->count / wanted + (loop->count % wanted != 0);
         loop->chunk = wanted;
         return;
     }
@@ -851,7 +871,6 @@ void duet__omp_reductions(uintptr_t *data, const uintptr_t *old, const uintptr_t
 DUET__ABI(void, GOMP_taskgroup_reduction_register, uintptr_t *data)
 {
     struct omp_task *task = omp_now();
-    /* a program's initial thread has no group */
     struct omp_group *group = task->group ? task->group : group_start(task);
     duet__omp_reductions(data, group->reductions, NULL, task->team->size);
     group->reductions = data;

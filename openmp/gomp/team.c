@@ -23,7 +23,8 @@
 _Thread_local struct omp_task *duet__omp_now;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct omp_runtime *) runtimes;
+static _Atomic(struct omp_runtime *) runtimes; /* the oldest first */
+static _Thread_local struct omp_runtime *last; /* taken by this thread */
 
 void duet__omp_die(const char *format, ...)
 {
@@ -33,7 +34,7 @@ void duet__omp_die(const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     (void)fprintf(stderr, "duet: OpenMP: %s\n", line);
-    (void)fflush(NULL);
+    (void)fflush(stdout);
     _exit(2);
 }
 
@@ -81,14 +82,17 @@ struct omp_icv *duet__omp_own_icv(struct omp_task *task)
     struct omp_team *team = task->team;
     if (!task->up && !team->on) /* the initial task: no other has these variables */
         return &team->icv;
-    struct omp_icv *own = malloc(sizeof *own);
+    struct omp_icv *own = task->own;
+    if (own)
+        return own;
+    own = malloc(sizeof *own);
     if (!own)
         duet__omp_die("there is no memory left");
     *own = *task->icv;
     own->next = atomic_load(&team->icvs);
     while (!atomic_compare_exchange_weak(&team->icvs, &own->next, own))
         ;
-    task->icv = own;
+    task->icv = task->own = own;
     return own;
 }
 
@@ -105,36 +109,19 @@ static void icvs_free(struct omp_team *team)
 /* ------------------------------------------------------------------------------------------- */
 /* Runtimes                                                                                     */
 
-/* Frees what a closed runtime has left. */
-static void runtime_free(struct omp_runtime *on)
-{
-    for (unsigned w = 0; w < on->size; w++)
-        for (struct omp_token *next, *token = on->spare[w]; token; token = next) {
-            next = token->next;
-            free(token);
-        }
-    icvs_free(&on->team);
-    duet__omp_kernels_free(on->kernels);
-    free(on->team.members);
-    free(on->spare);
-    free(on);
-}
-
 /*
  * Closes all runtimes at the end of the program, which writes what was asked for, but those whose
- * region has called exit().
+ * region has called exit(). They stay in memory: another thread may look for one.
  */
 __attribute__((destructor)) static void close_all(void)
 {
-    for (struct omp_runtime *next, *on = atomic_exchange(&runtimes, NULL); on; on = next) {
-        next = on->next;
-        if (atomic_load(&on->busy))
+    for (struct omp_runtime *on = atomic_load(&runtimes); on; on = atomic_load(&on->next)) {
+        if (atomic_exchange(&on->busy, true))
             continue;
         if (on->records)
             duet__omp_rename(on);
         duet__team_leave(on->engine);
         (void)duet_close(on->core); /* says itself what went wrong */
-        runtime_free(on);
     }
 }
 
@@ -142,6 +129,7 @@ __attribute__((destructor)) static void close_all(void)
 static void forget_all(void)
 {
     atomic_store(&runtimes, NULL);
+    last = NULL;
     (void)pthread_mutex_init(&opening, NULL);
     if (duet__omp_now && duet__omp_now->team->on)
         duet__omp_now = NULL;
@@ -197,23 +185,46 @@ static struct omp_runtime *runtime_new(unsigned size, bool first)
     return on;
 }
 
-/* Takes a runtime for a team of this size; a new one if none is free. */
-static struct omp_runtime *runtime_take(unsigned size)
+static bool runtime_try(struct omp_runtime *on, unsigned size)
 {
-    for (struct omp_runtime *on = atomic_load(&runtimes); on; on = on->next)
-        if (on->size == size && !atomic_load(&on->busy) && !atomic_exchange(&on->busy, true))
-            return on;
-    struct omp_runtime *on;
-    (void)pthread_mutex_lock(&opening);
+    return on->size == size && !atomic_load(&on->busy) && !atomic_exchange(&on->busy, true);
+}
+
+/* Adds a runtime for a team of this size, which is busy. */
+static struct omp_runtime *runtime_add(unsigned size)
+{
     static bool prepared;
+    _Atomic(struct omp_runtime *) *end = &runtimes;
+    (void)pthread_mutex_lock(&opening);
     if (!prepared)
         (void)pthread_atfork(NULL, NULL, forget_all);
     prepared = true;
-    on = runtime_new(size, !atomic_load(&runtimes));
+    while (atomic_load(end))
+        end = &atomic_load(end)->next;
+    struct omp_runtime *on = runtime_new(size, end == &runtimes);
     atomic_store(&on->busy, true);
-    on->next = atomic_load(&runtimes);
-    atomic_store(&runtimes, on);
+    atomic_store(end, on);
     (void)pthread_mutex_unlock(&opening);
+    return on;
+}
+
+/*
+ * Takes a runtime for a team of this size: for an outermost region the thread's last one if it has
+ * that size, so that the team's threads keep their data (threadprivate); else the oldest that is
+ * free; else a new one.
+ */
+static struct omp_runtime *runtime_take(unsigned size)
+{
+    const bool outermost = omp_now()->team->level == 0;
+    struct omp_runtime *on = outermost ? last : NULL;
+    if (!on || !runtime_try(on, size)) {
+        on = atomic_load(&runtimes);
+        while (on && !runtime_try(on, size))
+            on = atomic_load(&on->next);
+    }
+    on = on ? on : runtime_add(size);
+    if (outermost)
+        last = on;
     return on;
 }
 
@@ -232,6 +243,8 @@ void duet__omp_wait(struct omp_task *task, bool (*reached)(void *arg), void *arg
         atomic_fetch_add(&team->asleep, 1);
         duet__team_wait(team->on->engine, reached, arg);
         atomic_fetch_sub(&team->asleep, 1);
+        if (duet__failed(team->on->core))
+            duet__omp_die("a task failed: %s", duet_last_message(team->on->core));
     }
 }
 
@@ -251,7 +264,7 @@ struct phase {
 static bool phase_over(void *arg)
 {
     const struct phase *phase = arg;
-    return atomic_load_explicit(phase->now, memory_order_acquire) != phase->before ||
+    return atomic_load(phase->now) != phase->before ||
            (phase->cancelled && atomic_load(phase->cancelled));
 }
 
@@ -351,6 +364,7 @@ static void share_first(struct omp_team *team, const struct omp_share *shared)
 static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(void *), void *data,
                        const struct omp_share *shared, struct omp_group *group)
 {
+    const struct omp_settings *settings = duet__omp_settings();
     team->up = up;
     team->level = up->team->level + 1;
     team->active_level = up->team->active_level + (team->size > 1);
@@ -359,6 +373,8 @@ static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(v
     team->icv = *up->icv;
     team->icv.team = team;
     team->icv.next = NULL;
+    if (team->level < settings->depth) /* of the list OMP_NUM_THREADS */
+        team->icv.threads = settings->threads[team->level];
     team->group = group;
     atomic_store_explicit(&team->open, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancelled, false, memory_order_relaxed);

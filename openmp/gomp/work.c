@@ -60,8 +60,9 @@ static struct omp_share *share_enter(const struct omp_task *task, bool *first)
             *first = true;
             return share;
         }
-        if (atomic_load_explicit(&task->team->cancelled, memory_order_relaxed) && turn > 2 * number)
-            return share; /* its members are on the way to the region's end */
+        /* another member, which was cancelled, never leaves the construct that has the share */
+        if (turn < 2 * number && atomic_load_explicit(&task->team->cancelled, memory_order_relaxed))
+            return task->member->share = NULL;
         duet__omp_rest(tries++);
     }
 }
@@ -119,7 +120,8 @@ static bool next_static(const struct omp_team *team, const struct omp_share *sha
 {
     const uint64_t count = share->count, size = team->size, trip = member->trips++;
     if (share->chunk) {
-        if (trip > (UINT64_MAX / share->chunk - thread) / size)
+        const uint64_t most = UINT64_MAX / share->chunk;
+        if (thread > most || trip > (most - thread) / size)
             return false;
         member->first = (trip * size + thread) * share->chunk;
         if (member->first >= count)
@@ -156,7 +158,8 @@ static void wait_for_turn(const struct omp_task *task)
 {
     unsigned tries = 0;
     while (atomic_load_explicit(&task->member->share->ordered, memory_order_acquire) !=
-           task->member->first)
+               task->member->first &&
+           !atomic_load_explicit(&task->team->cancelled, memory_order_relaxed))
         duet__omp_rest(tries++);
 }
 
@@ -250,7 +253,7 @@ static void construct_start(const struct starting *starting)
         share_set(share, starting);
     if (starting->reductions) {
         duet__omp_reductions(starting->reductions, task->group->reductions,
-                             first ? NULL : share->reductions, task->team->size);
+                             first || !share ? NULL : share->reductions, task->team->size);
         task->group->reductions = starting->reductions;
     }
     if (first) {
@@ -258,7 +261,7 @@ static void construct_start(const struct starting *starting)
         share_open(share);
     }
     if (starting->memory)
-        *starting->memory = share->memory;
+        *starting->memory = share ? share->memory : zeros(1, (size_t)(uintptr_t)*starting->memory);
 }
 
 void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory)
@@ -544,7 +547,8 @@ static void wait_for_post(uint64_t outer, va_list rest)
         at[i] = va_arg(rest, uint64_t);
     const uint64_t wanted = inner_of(share, at);
     while (atomic_load_explicit(&share->posted[outer], memory_order_acquire) <= wanted &&
-           !atomic_load_explicit(&share->cancelled, memory_order_relaxed))
+           !atomic_load_explicit(&share->cancelled, memory_order_relaxed) &&
+           !atomic_load_explicit(&task->team->cancelled, memory_order_relaxed))
         duet__omp_rest(tries++);
 }
 
