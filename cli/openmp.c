@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet openmp`: executes an OpenMP program of gcc on duet. */
+/* `duet openmp`: executes an OpenMP program on duet. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,13 +44,13 @@ static int work(struct duet__job *job, int argc, char **argv)
 
 const struct duet__command duet__openmp_command = {
     .name = "openmp",
-    .description = "executes an OpenMP program of gcc on duet",
+    .description = "executes an OpenMP program on duet",
     .where = DUET__IN_OPENMP,
     .arguments = "-- PROGRAM [ARGUMENT...]",
     .summary =
-        "Executes a program that was compiled by gcc -fopenmp, as it is, on duet in place of "
-        "gcc's\n"
-        "OpenMP library. Exit status: the program's.",
+        "Executes a program that gcc or clang has compiled with -fopenmp, as it is, on duet in "
+        "place\n"
+        "of their OpenMP libraries. Exit status: the program's.",
     .notes = "Example:\n"
              "  duet openmp --threads 4 --policy heft --trace trace.json -- ./program\n"
              "  duet explain trace.json",

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,25 @@ def test_command(folder, compiler):
     run(DUET, "openmp", status=2)
 
 
+# What gcc's library does as well beside duet: memory, devices, time, OpenACC.
+LEFT = re.compile(r"(GOMP_(alloc|free|error|warning|offload|PLUGIN|[0-9])|OMP_[0-9]"
+                  r"|omp_(target_|get_wti|.*alloc|free|.*default_device|.*num_devices"
+                  r"|.*device_num|.*initial_device)|GOACC|goacc|acc_|OACC_)")
+
+
+def test_names(folder, compiler):
+    """Every function of gcc's library is duet's, but those that need none of its threads."""
+    def names(library):
+        lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True,
+                               capture_output=True, text=True).stdout.splitlines()
+        return {line.split()[-1].partition("@")[0] for line in lines}
+
+    path = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], check=True,
+                          capture_output=True, text=True).stdout.strip()
+    left = {name for name in names(path) - names(LIBRARY) if not LEFT.match(name)}
+    check(not left, left)
+
+
 HOSTILE = r"""
 #include <omp.h>
 #include <stdio.h>
@@ -156,7 +176,8 @@ def test_refused(folder, compiler):
         done = run(program, argument, status=2)
         check(name in done.stderr and done.stderr.count("\n") == 1, done)
     for name, value in (("OMP_NUM_THREADS", "two"), ("OMP_SCHEDULE", "static,x"),
-                        ("OMP_SCHEDULE", "fast"), ("OMP_PROC_BIND", "perhaps"),
+                        ("OMP_NUM_THREADS", "2,x"), ("OMP_SCHEDULE", "fast"),
+                        ("OMP_PROC_BIND", "perhaps"),
                         ("OMP_STACKSIZE", "12q"), ("OMP_DYNAMIC", "maybe"),
                         ("OMP_WAIT_POLICY", "busy"), ("OMP_CANCELLATION", "2"),
                         ("DUET_SIMULATE", "idgraf"), ("DUET_POLICY", "nothing")):
@@ -175,7 +196,7 @@ def main():
     elif SANITIZE:
         tests = [test_constructs, test_programs, test_refused]
     else:
-        tests = [test_constructs, test_programs, test_command, test_refused]
+        tests = [test_constructs, test_programs, test_command, test_names, test_refused]
     failed = 0
     for test, compiler in itertools.product(tests, COMPILERS):
         with tempfile.TemporaryDirectory() as folder:

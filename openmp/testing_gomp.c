@@ -343,7 +343,53 @@ static void events(void)
         omp_fulfill_event(second);
 #pragma omp taskwait
         CHECK(x == 1 && y == 2);
+#ifndef __clang__ /* which has no event of an undeferred task */
+#pragma omp task detach(first) depend(out : x) if (0)
+        omp_fulfill_event(first);
+#pragma omp task depend(in : x)
+        y++;
+#pragma omp taskwait
+        CHECK(y == 3);
+#endif
     }
+}
+
+/* More tasks that wait for others than are kept, created by a task, and by one that all wait for.
+ */
+static void crowds(void)
+{
+    enum { MANY = 6000 };
+    int x = 0, sum = 0;
+#pragma omp parallel
+#pragma omp single
+    {
+#pragma omp task depend(out : x)
+        for (int i = 0; i < 300; i++) {
+#pragma omp task depend(inout : sum)
+            sum++;
+        }
+        for (int i = 0; i < MANY; i++) {
+#pragma omp task depend(in : x)
+#pragma omp atomic
+            sum++;
+        }
+    }
+    CHECK(sum == MANY + 300);
+}
+
+/* Threads of a team keep their data, also if regions inside had other ones. */
+static void persistence(void)
+{
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+    {
+        own = 10 + omp_get_thread_num();
+#pragma omp parallel num_threads(2)
+        CHECK(omp_get_level() == 2);
+    }
+#pragma omp parallel num_threads(2)
+    CHECK(own == 10 + omp_get_thread_num());
+    omp_set_max_active_levels(1);
 }
 
 static void cancelled(void)
@@ -404,8 +450,8 @@ static void leagues(void)
 
 int main(void)
 {
-    void (*const all[])(void) = {regions, loops,  order,  sharing,   chains, dependences,
-                                 data,    groups, events, cancelled, leagues};
+    void (*const all[])(void) = {regions, loops,  order,  sharing,     chains,    dependences, data,
+                                 groups,  events, crowds, persistence, cancelled, leagues};
     long found = 0;
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)

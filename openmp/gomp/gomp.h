@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The interface of gcc's OpenMP library over duet. A parallel region is a team whose threads are
- * the CPU workers of a runtime of that size: each implicit task is a member (real/real.h), and each
- * deferred explicit task is a child of the task that creates it. Names: GOMP_* and omp_* as gcc's
- * compilers call them (GCC 12), everything else as OpenMP 5.1 has it.
+ * The interface of gcc's OpenMP library over duet; that of LLVM's is made of the same in kmpc.c. A
+ * parallel region is a team whose threads are the CPU workers of a runtime of that size: each
+ * implicit task is a member (real/real.h), and each deferred explicit task is a child of the task
+ * that creates it. Names: GOMP_* and omp_* as compilers call them (GCC 12), everything else as
+ * OpenMP 5.1 has it.
  */
 #ifndef DUET_OPENMP_GOMP_H
 #define DUET_OPENMP_GOMP_H
