@@ -154,11 +154,11 @@ struct omp_team {
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
     _Atomic(unsigned) full; /* those that wait for tasks to end before they create more */
-    _Atomic(bool) deferred; /* some task was deferred since the last barrier */
     _Atomic(bool) open;     /* all members have been made: none has tasks before */
     _Atomic(bool) cancelled;
     _Atomic(unsigned) cancel_arrived;           /* barriers that a cancellation ends */
     _Alignas(OMP_LINE) _Atomic(uint64_t) phase; /* barriers passed */
+    _Atomic(bool) deferred; /* some task was deferred since the last barrier: read with `phase` */
     _Atomic(uint64_t) cancel_phase;
     _Alignas(OMP_LINE) _Atomic(uint64_t) singles; /* single constructs that have their thread */
     struct omp_share shares[OMP_SHARES];
@@ -224,6 +224,14 @@ void duet__omp_wait(struct omp_task *task, bool (*reached)(void *arg), void *arg
 
 /* Lets waiting members look again. */
 void duet__omp_call(struct omp_team *team);
+
+/* Lets the other thread of a core, or its power, have a moment. */
+static inline void omp_pause(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
 
 /* Pauses for a moment in a loop that waits for another thread; `tries` counts its rounds. */
 void duet__omp_rest(unsigned tries);

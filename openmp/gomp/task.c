@@ -37,7 +37,7 @@ enum {
     ALIGNED = 64,                   /* largest alignment of data that is expected */
     INLINE = DUET_ARGS_INLINE - 24, /* bytes of data that need no block */
     FEW = 16,                       /* accesses that need no memory */
-    LOOK = 64,                      /* tasks between two looks at how many have not ended */
+    LOOK = 32,                      /* tasks between two looks at how many have not ended */
     MANY = 128,                     /* so many a thread, and further tasks run at once */
     WINDOW = 2048, /* so many a thread, and a thread that creates more executes some first */
 };
@@ -198,6 +198,7 @@ void duet__omp_wait_children(struct omp_task *task)
     if (task->waits && task->expansion && duet_expand_wait(task->expansion))
         duet__omp_die("a task failed: %s", duet_last_message(task->team->on->core));
     task->waits = false;
+    task->team->members[task->thread].unfinished = 0;
 }
 
 void duet__omp_children(struct omp_task *task)
@@ -434,17 +435,17 @@ static void *block_new(const struct making *making)
 
 /*
  * Returns true if so many tasks of the team have not ended that one more, without dependences,
- * costs less if it runs at once: all threads have enough. Their number is read now and then, and
- * each time while there seem to be so many. A record shows all tasks.
+ * costs less if it runs at once: all threads have enough. Their number is read now and then, as
+ * reading it disturbs those who change it, and is none after a wait for tasks. A record shows all
+ * tasks.
  */
 static bool has_many(const struct omp_task *creator)
 {
     const struct omp_team *team = creator->team;
-    const uint64_t many = (uint64_t)MANY * team->size;
     struct omp_member *member = &team->members[creator->thread];
-    if (++member->created % LOOK == 0 || member->unfinished > many)
+    if (++member->created % LOOK == 0)
         member->unfinished = duet__unfinished(team->on->core);
-    return member->unfinished > many && !team->on->records;
+    return member->unfinished > (uint64_t)MANY * team->size && !team->on->records;
 }
 
 /*

@@ -271,13 +271,13 @@ static bool phase_over(void *arg)
 /* Waits for a moment, as others arrive soon if no thread has tasks. */
 static void spin_at_barrier(const struct omp_team *team, struct phase *phase)
 {
-    enum { SPINS = 300, CROWDED = 20 };
+    enum { SPINS = 600, CROWDED = 20 };
     int spins = team->size <= duet__omp_settings()->cores ? SPINS : CROWDED;
     if (team->on->records)
         return;
     while (spins-- > 0 && !phase_over(phase) &&
            !atomic_load_explicit(&team->deferred, memory_order_relaxed))
-        duet__rest_now(0);
+        omp_pause();
 }
 
 bool duet__omp_barrier(bool ends)
@@ -291,7 +291,7 @@ bool duet__omp_barrier(bool ends)
     if (team->size == 1 || (ends && atomic_load(&team->cancelled)))
         return ends && atomic_load(&team->cancelled);
     if (atomic_fetch_add(arrived, 1) + 1 == team->size) {
-        atomic_store(arrived, 0);
+        atomic_store_explicit(arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&team->deferred, false, memory_order_relaxed);
         atomic_store(phase, wanted.before + 1);
         duet__omp_call(team);
