@@ -18,12 +18,16 @@ import common
 BENCHMARKS = ["independent", "cholesky", "sizes", "chain", "fork_join", "fibonacci",
               "fibonacci_wait", "reduction", "stencil"]
 
-# name: program, environment
+ON_DUET = {"OMP_PROC_BIND": "true", "LD_PRELOAD": "BUILD/modules/libduet-gomp.so"}
+
+# name: program, environment, in which BUILD is the folder of the build
 PEERS = {
     "duet": ("overhead_duet", {}),
     "duet-window-256": ("overhead_duet", {"DUET_WINDOW": "256"}),
     "libgomp": ("overhead_libgomp", {"OMP_PROC_BIND": "true"}),
     "libomp": ("overhead_libomp", {"OMP_PROC_BIND": "true"}),
+    "libgomp-on-duet": ("overhead_libgomp", ON_DUET),  # the same programs, by duet openmp
+    "libomp-on-duet": ("overhead_libomp", ON_DUET),
     "starpu-lws": ("overhead_starpu", {"STARPU_SCHED": "lws"}),
     "starpu-eager": ("overhead_starpu", {"STARPU_SCHED": "eager"}),
 }
@@ -35,6 +39,8 @@ COLUMNS = ["benchmark", "case", "workers", "unit", "peer", "median", "least", "m
 def measure(peer, benchmark, workers, options, home):
     """{(case, unit): median of the repeats} of one process."""
     program, variables = PEERS[peer]
+    variables = {name: value.replace("BUILD", str(options.build))
+                 for name, value in variables.items()}
     size = dict(pair.split("=", 1) for pair in options.size).get(benchmark)
     command = [options.build / "bench" / program, benchmark, workers, options.repeats]
     output = common.execute(command + ([size] if size else []), STARPU_HOME=home, **STARPU,

@@ -22,7 +22,8 @@ CASES = {"fork_join": {1, 10, 100, 1000}, "sizes": {1, 10000, 100}, "reduction":
 WITHOUT_STARPU = {"fibonacci_wait", "reduction"}
 # threads of the others are not instrumented, and their memory is theirs
 SANITIZED = "TSAN_OPTIONS" in os.environ
-PEERS = ["duet"] if SANITIZED else ["duet", "libgomp", "libomp", "starpu-lws"]
+PEERS = ["duet"] if SANITIZED else ["duet", "libgomp", "libomp", "libgomp-on-duet",
+                                         "libomp-on-duet", "starpu-lws"]
 
 
 def program(name, *arguments):
