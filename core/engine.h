@@ -458,7 +458,7 @@ uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
 uint64_t duet__handle_number(const struct duet_handle *handle);
 /* Returns the engine of a core. */
 void *duet__engine_of(const struct duet_runtime *core);
-/* Gives a codelet another name, which nothing but records shows, while no task runs. */
+/* Renames a codelet, for traces and reports only. No task may run meanwhile. */
 void duet__codelet_rename(struct duet_codelet *codelet, const char *name);
 /* Returns the number of tasks that have not ended. */
 uint64_t duet__unfinished(const struct duet_runtime *core);

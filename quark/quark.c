@@ -22,11 +22,11 @@
 enum {
     NAME_MOST = 31, /* bytes of a kernel's name */
     REGIONS = 8,    /* parts that a datum can have */
-    USE_BITS = 16,  /* of a task's number: how often its record has been used, above its address */
-    PATIENCE_US = 10000, /* time after which threads stand in for workers that join no task */
+    USE_BITS = 16,  /* top bits of a task's number: uses of its record; the rest: its address */
+    PATIENCE_US = 10000, /* wait for the workers of a task, before threads stand in for them */
 };
 
-static const uintptr_t FIRST_ADDRESS = (uintptr_t)1 << 44; /* of what handles pretend to be at */
+static const uintptr_t FIRST_ADDRESS = (uintptr_t)1 << 44; /* made-up address of handles' data */
 
 /* What becomes of a task, in the lowest bits of `state`; the others count uses of its record. */
 enum phase { WAITS, RUNS, CANCELLED, ENDED, PHASES };
@@ -39,7 +39,7 @@ struct argument {
 /* An argument that orders tasks, or scratch. */
 struct need {
     void *address;
-    struct datum *datum; /* NULL: an earlier need has it */
+    struct datum *datum; /* NULL: an earlier need of the task has the same datum */
     int bytes, flags;
     size_t at; /* SCRATCH: offset of its argument */
 };
@@ -51,9 +51,9 @@ struct quark_task_s {
     Quark_Task_Flags flags; /* the label is interned */
     Quark_Sequence *sequence;
     _Atomic(uint64_t) state;
-    atomic_int joined, left; /* workers that have begun a task of several, and that have to end */
+    atomic_int joined, left; /* team: threads that have begun; tasks of duet that have to end */
     int threads;
-    size_t used, room; /* bytes of arguments */
+    size_t used, room; /* bytes of `arguments` in use, and allocated */
     char *arguments;
     unsigned need_count, need_room;
     struct need *needs;
@@ -64,10 +64,10 @@ struct Quark_sequence_s {
     atomic_int unfinished;
 };
 
-/* Who used a part last, if the next of the same kind may run beside it. */
+/* Last users of a part. All but ORDERED may run beside others of the same kind. */
 enum users { ORDERED, READERS, GATHERERS, TEAM };
 
-/* Part of a datum: those of its regions that no task has told apart yet. */
+/* A set of a datum's regions that all tasks so far have used together. */
 struct part {
     struct duet_handle *handle;
     int regions;
@@ -88,11 +88,12 @@ struct accesses {
 
 struct quark_s {
     struct duet_runtime *duet;
-    int threads, ranks; /* workers; threads of the application that QUARK_Worker_Loop may have */
+    int threads, ranks; /* number of workers; of threads that may call QUARK_Worker_Loop */
     pthread_t master;
+    cpu_set_t cores;     /* those of the application, for threads that stand in */
     GHashTable *data;    /* address: struct datum */
     GHashTable *kernels; /* label or function: struct duet_codelet */
-    uintptr_t address;   /* where the next handle pretends to be */
+    uintptr_t address;   /* made-up address of the next handle's data */
     struct duet_codelet *order;
     struct duet_handle *team; /* tasks of several threads, one after another */
     struct accesses needed, ordered;
@@ -147,7 +148,7 @@ void *QUARK_Args_Pop(void *args_list, void **last_arg)
     return more ? ((struct argument *)(void *)next)->value : NULL;
 }
 
-/* Decides, once, whether a task runs. */
+/* Decides whether a task runs or is cancelled. The first of its threads decides for all. */
 static bool begins(Quark_Task *task)
 {
     uint64_t use = atomic_load(&task->state) / PHASES * PHASES, waits = use + WAITS;
@@ -220,9 +221,13 @@ static void run_team(Quark_Task *task)
            g_get_monotonic_time() < patience)
         sched_yield();
     pthread_t *threads = g_new(pthread_t, (size_t)MAX(missing, 0));
+    pthread_attr_t attributes; /* not the core of this worker */
+    pthread_attr_init(&attributes);
+    pthread_attr_setaffinity_np(&attributes, sizeof task->quark->cores, &task->quark->cores);
     for (int i = 0; i < missing; i++)
-        if (pthread_create(&threads[i], NULL, join, task))
+        if (pthread_create(&threads[i], &attributes, join, task))
             refuse("TASK_THREAD_COUNT", "the system allows no more threads");
+    pthread_attr_destroy(&attributes);
     call(task, rank);
     for (int i = 0; i < missing; i++)
         pthread_join(threads[i], NULL);
@@ -370,7 +375,7 @@ static void datum_use(Quark *quark, struct datum *datum, const struct need *need
             part_use(quark, &datum->part[p], need->flags, team);
 }
 
-/* Finds or makes a need's datum, and merges the need with an earlier one of the same task. */
+/* Returns a need's datum, made if new. NULL: an earlier need of the task has it, now for both. */
 static struct datum *datum_of(Quark *quark, Quark_Task *task, unsigned n)
 {
     struct need *need = &task->needs[n];
@@ -385,8 +390,8 @@ static struct datum *datum_of(Quark *quark, Quark_Task *task, unsigned n)
         struct need *earlier = &task->needs[datum->need];
         const int direction =
             MAX(need->flags & QUARK_DIRECTION_BITMASK, earlier->flags & QUARK_DIRECTION_BITMASK);
-        earlier->flags = (need->flags & ~QUARK_DIRECTION_BITMASK) | direction |
-                         (earlier->flags & QUARK_REGION_BITMASK);
+        earlier->flags = (earlier->flags & ~QUARK_DIRECTION_BITMASK) | direction |
+                         (need->flags & QUARK_REGION_BITMASK);
         return NULL;
     }
     datum->task = quark->inserted;
@@ -503,6 +508,8 @@ static size_t append(Quark_Task *task, const void *value, size_t bytes)
 /* Takes a property of the task that is given as an argument. */
 static void take_property(Quark_Task *task, int bytes, void *value, int flag)
 {
+    if (flag & TASK_LABEL && !value)
+        return;
     g_autofree char *text = flag & TASK_LABEL ? g_strndup(value, (size_t)bytes) : NULL;
     if (text)
         value = (char *)(uintptr_t)g_intern_string(text);
@@ -554,7 +561,7 @@ static void submit(Quark *quark, Quark_Task *task, struct duet_ref **ref)
                                         .extra = ref && task->threads == 1 ? &extra : NULL};
     if (order.access_count)
         check(quark, "QUARK_Insert_Task", duet_submit(quark->duet, &order));
-    for (int i = task->threads; i > 0; i--) /* the last may end the task and its record */
+    for (int i = task->threads; i > 0; i--) /* the task may end once the last is submitted */
         check(quark, "QUARK_Insert_Task", duet_submit(quark->duet, &desc));
 }
 
@@ -661,6 +668,7 @@ Quark *QUARK_Setup(int num_threads)
     config.cpus = text ? (int)strtol(text, NULL, 10) : num_threads < 1 ? -1 : num_threads;
     if (text && config.cpus < 1)
         refuse("QUARK_NUM_THREADS", "'%s' is no number of threads", text);
+    (void)sched_getaffinity(0, sizeof quark->cores, &quark->cores);
     int error = duet_config_environment(&config, &message);
     if (config.nodes)
         refuse("DUET_NODES", "a program of QUARK runs on one node");
@@ -674,7 +682,7 @@ Quark *QUARK_Setup(int num_threads)
     quark->data = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     quark->kernels = g_hash_table_new(NULL, NULL);
     quark->address = FIRST_ADDRESS;
-    quark->order = codelet(quark, "quark.order", run_order, order_seconds);
+    quark->order = codelet(quark, "quark..order", run_order, order_seconds);
     quark->team = handle_new(quark, 1);
     quark->ranks = MAX(quark->threads, num_threads);
     quark->leave = g_new0(bool, (size_t)quark->ranks);
@@ -772,7 +780,7 @@ int QUARK_Sequence_Wait(Quark *quark, Quark_Sequence *sequence)
     if (!quark || !sequence)
         return QUARK_ERR;
     if (atomic_load(&sequence->unfinished))
-        check(quark, "QUARK_Sequence_Wait", duet_wait(quark->duet));
+        QUARK_Barrier(quark);
     return QUARK_SUCCESS;
 }
 
@@ -810,7 +818,7 @@ int QUARK_Get_RankInTask(Quark *quark)
 int QUARK_Thread_Rank(Quark *quark)
 {
     const int worker = duet_worker_here(quark->duet);
-    return worker < 0 && pthread_equal(quark->master, pthread_self()) ? 0 : worker;
+    return worker >= 0 ? worker : pthread_equal(quark->master, pthread_self()) ? 0 : -1;
 }
 
 void QUARK_DOT_DAG_Enable(Quark *quark, int boolean_value)

@@ -65,7 +65,7 @@ typedef enum {
 #define TASK_COLOR (1 << 16) /* ignored */
 #define TASKCOLOR TASK_COLOR
 #define TASK_PRIORITY (1 << 17)                   /* int */
-#define TASK_LOCK_TO_THREAD (1 << 18)             /* refused */
+#define TASK_LOCK_TO_THREAD (1 << 18)             /* refused: policies place tasks */
 #define TASK_SEQUENCE (1 << 19)                   /* Quark_Sequence * */
 #define TASK_THREAD_COUNT (1 << 20)               /* int */
 #define THREAD_SET_TO_MANUAL_SCHEDULING (1 << 21) /* refused */

@@ -81,7 +81,9 @@ static void gemm(Quark *quark)
 static void cholesky(Quark *quark)
 {
     const int n = EDGE, bytes = sizeof a[0][0];
-    Quark_Task_Flags flags = Quark_Task_Flags_Initializer;
+    Quark_Sequence *sequence = QUARK_Sequence_Create(quark);
+    Quark_Task_Flags flags = Quark_Task_Flags_Initializer, updates = flags;
+    QUARK_Task_Flag_Set(&updates, TASK_SEQUENCE, (intptr_t)sequence);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             *at(i, j) = 1.0 / (1 + abs(i - j)) + (i == j ? N : 0);
@@ -95,9 +97,12 @@ static void cholesky(Quark *quark)
                               INPUT | QUARK_REGION_L | QUARK_REGION_D, bytes, a[i][k], INOUT, 0);
         for (int i = k + 1; i < TILES; i++)
             for (int j = k + 1; j <= i; j++)
-                QUARK_Insert_Task(quark, gemm, NULL, sizeof(int), &n, VALUE, bytes, a[i][k], INPUT,
-                                  bytes, a[j][k], INPUT, bytes, a[i][j], INOUT | ACCUMULATOR, 0);
+                QUARK_Insert_Task(quark, gemm, &updates, sizeof(int), &n, VALUE, bytes, a[i][k],
+                                  INPUT, bytes, a[j][k], INPUT, bytes, a[i][j], INOUT | ACCUMULATOR,
+                                  0);
     }
+    ASSERT(QUARK_Sequence_Wait(quark, sequence) == QUARK_SUCCESS); /* and tasks may be none now */
+    ASSERT(QUARK_Sequence_Destroy(quark, sequence) == NULL);
     QUARK_Barrier(quark);
     for (int i = 0; i < N && !getenv("DUET_SIMULATE"); i++)
         for (int j = 0; j <= i; j++) {

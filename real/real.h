@@ -101,7 +101,8 @@ const struct duet__engine_ops *duet__real_ops(void);
 /*
  * Keeps the first CPU worker for the threads of the application that call duet__team_run, one at a
  * time, until duet__team_leave, which comes before duet_close. Workers with nothing to do spin for
- * `spin_s` (below 0: as always). Libraries keep their numbers of threads (one_thread.c).
+ * `spin_s` seconds (below 0: as usual). BLAS and OpenMP libraries of the program keep their numbers
+ * of threads, which other engines set to one (one_thread.c).
  */
 void duet__team_keep(void *engine, double spin_s);
 void duet__team_leave(void *engine);

@@ -30,7 +30,7 @@ enum omp_schedule {
     OMP_DYNAMIC,
     OMP_GUIDED,
     OMP_AUTO,
-    OMP_KINDS = 7 /* mask of these in an argument of GOMP_loop_start */
+    OMP_KINDS = 7 /* mask of the kind in GOMP_loop_start's argument */
 };
 
 /* Internal control variables of a task's data environment. */
@@ -44,8 +44,8 @@ struct omp_icv {
     unsigned league, place;  /* teams of the league, and which one it is in */
     unsigned limit;          /* thread-limit-var */
     _Atomic(unsigned) *used; /* threads of the contention group; NULL: they have no limit */
-    struct omp_team *team;   /* the team of the task */
-    struct omp_icv *next;    /* in a list of the team that frees it */
+    struct omp_team *team;   /* team of the task that has these variables */
+    struct omp_icv *next;    /* next in the list of variables that the team frees */
 };
 
 /* Settings of the process, from OMP_*, read once. */
@@ -56,7 +56,7 @@ struct omp_settings {
     int priority; /* max-task-priority-var */
     bool cancellation, binds;
     unsigned bind; /* omp_proc_bind_t */
-    double spin_s; /* of OMP_WAIT_POLICY; below 0: as always */
+    double spin_s; /* time that waiting threads spin (OMP_WAIT_POLICY); below 0: duet's default */
     size_t stack_bytes;
 };
 
@@ -88,7 +88,7 @@ struct omp_team;
 
 /* What a thread of a team knows beside its task. For that thread. */
 struct omp_member {
-    _Alignas(OMP_LINE) uint64_t constructs, singles; /* worksharing constructs met so far */
+    _Alignas(OMP_LINE) uint64_t constructs, singles; /* constructs met so far; singles among them */
     struct omp_share *share;                         /* the current one; NULL: none */
     uint64_t trips;                                  /* static schedule: chunks taken */
     uint64_t first, end;                             /* iterations of the current chunk */
@@ -147,16 +147,16 @@ struct omp_team {
     void *data;
     struct omp_icv icv;
     struct omp_group *group;        /* of reductions of the region; NULL: none */
-    _Atomic(struct omp_icv *) icvs; /* those changed by its tasks */
+    _Atomic(struct omp_icv *) icvs; /* list of the variables that its tasks have changed */
     struct omp_member *members;
     void *copied;      /* copyprivate */
     bool shared_first; /* the region is one worksharing construct: its members begin in it */
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
     _Atomic(unsigned) full; /* those that wait for tasks to end before they create more */
-    _Atomic(bool) open;     /* all members have been made: none has tasks before */
+    _Atomic(bool) open;     /* all members have been made, and may begin */
     _Atomic(bool) cancelled;
-    _Atomic(unsigned) cancel_arrived;           /* barriers that a cancellation ends */
+    _Atomic(unsigned) cancel_arrived;           /* members at a barrier that cancelling ends */
     _Alignas(OMP_LINE) _Atomic(uint64_t) phase; /* barriers passed */
     _Atomic(bool) deferred; /* some task was deferred since the last barrier: read with `phase` */
     _Atomic(uint64_t) cancel_phase;
@@ -216,7 +216,10 @@ void duet__omp_alone_end(struct omp_alone *alone);
  * threads, 0: theirs. */
 void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv, unsigned limit);
 
-/* Waits for all members and their tasks. Returns true if it was ended by a cancellation. */
+/*
+ * Waits for all members of the team and their tasks. `ends`: a cancellation ends the wait too, and
+ * the function then returns true.
+ */
 bool duet__omp_barrier(bool ends);
 
 /* Waits until `reached`, executing tasks of the team meanwhile. */
@@ -225,7 +228,7 @@ void duet__omp_wait(struct omp_task *task, bool (*reached)(void *arg), void *arg
 /* Lets waiting members look again. */
 void duet__omp_call(struct omp_team *team);
 
-/* Lets the other thread of a core, or its power, have a moment. */
+/* Tells the core that the calling thread spins: its other hardware thread gets more of it. */
 static inline void omp_pause(void)
 {
 #ifdef __x86_64__
@@ -274,14 +277,15 @@ void duet__omp_reductions(uintptr_t *data, const uintptr_t *old, const uintptr_t
 void duet__omp_task_begin(struct omp_task *task, bool final);
 void duet__omp_task_end(struct omp_task *task);
 
-/* Returns memory for a task's data; `detached`: behind an event, whose handle is event_of(). */
+/* Returns memory for a task's data; if `detached`, an event lies in front of the data. */
 void *duet__omp_block_new(size_t bytes, bool detached);
+/* Returns the handle of the event in front of a task's data. */
 void *duet__omp_event_of(void *block);
 
 struct omp_task_traits {
     bool final, detached, undeferred;
     int priority;
-    void **depend; /* as of GOMP_task; NULL: none */
+    void **depend; /* depend clauses in the format of GOMP_task; NULL: none */
 };
 
 /* Creates the task run(block), of the kernel, and gives it the block, of duet__omp_block_new. */
@@ -316,7 +320,9 @@ extern bool duet__omp_shows_affinity; /* each thread of a new team shows where i
 /* Sets up a loop of a share from the values of a program; `up` as in unsigned loops. */
 void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
                         uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk);
-/* Enters a loop that was set up. *memory: bytes of zeroed memory for its members, then the memory.
+/*
+ * Enters a loop that duet__omp_loop_set has described. `memory` may be NULL; else *memory is the
+ * number of bytes that the members share, and becomes the address of that memory, which is zeroed.
  */
 void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory);
 void duet__omp_shares_reset(struct omp_team *team);

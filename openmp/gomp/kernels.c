@@ -17,7 +17,7 @@ struct kernel {
     void (*run)(void *);
     const char *kind;
     struct duet_codelet *codelet;
-    struct kernel *next; /* in its bucket */
+    struct kernel *next; /* next kernel of the same bucket */
 };
 
 struct omp_kernels {

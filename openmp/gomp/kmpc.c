@@ -368,7 +368,7 @@ static bool dispatch_take(struct part *part)
         PART_PUT(type, stepped);                                                                   \
         return 1;                                                                                  \
     }                                                                                              \
-    CALL(__kmpc_dispatch_fini_##suffix, , IDENT) /* of an ordered iteration */
+    CALL(__kmpc_dispatch_fini_##suffix, , IDENT) /* ends an ordered iteration: nothing to do */
 
 LOOPS(4, int32_t, int32_t, true)
 LOOPS(4u, uint32_t, int32_t, false)
@@ -379,7 +379,7 @@ LOOPS(8u, uint64_t, int64_t, false)
 /* Loops whose iterations wait for others                                                       */
 
 struct dimension {
-    int64_t first, last, step; /* step: 1 */
+    int64_t first, last, step; /* compilers give a step of 1 */
 };
 
 enum { DIMENSIONS = 32 };
@@ -482,7 +482,10 @@ GIVE(size_t, ompc_capture_affinity, omp_capture_affinity(to, size, format), char
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What ends the program: libomp's own function would work on threads that it does not know. */
+/*
+ * REFUSED defines a function that ends the program. Without it the call would reach libomp, which
+ * does not know the threads of duet.
+ */
 #define REFUSED(name) CALL(name, duet__omp_refuse(#name), void)
 #define REFUSED4(a, b, c, d) REFUSED(a) REFUSED(b) REFUSED(c) REFUSED(d)
 #define REFUSED8(a, b, c, d, ...) REFUSED4(a, b, c, d) REFUSED4(__VA_ARGS__)

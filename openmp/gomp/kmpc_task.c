@@ -101,8 +101,9 @@ struct depend {
 enum { HEADER = 5 };
 
 /*
- * Depend clauses as gcc has them, in memory on the caller's stack: after the numbers of all, and of
- * those that are no objects, come objects of an address and a kind.
+ * DEPENDS writes clang's depend clauses in gcc's format, on the caller's stack: first five numbers,
+ * the second of which counts the clauses, then a pointer for each clause, then what the pointers
+ * point to, which is an address and a kind.
  */
 #define DEPENDS(count, depend)                                                                     \
     depends_read(__builtin_alloca((HEADER + 3 * (size_t)(count)) * sizeof(void *)), count, depend)

@@ -19,7 +19,7 @@ enum { AWAITED = 1, SPINS = 100 };
 
 struct nestable {
     lock_word word;
-    int count;                   /* for the owner */
+    int count;                   /* times that the owner has set the lock; only the owner uses it */
     _Atomic(const void *) owner; /* the task that holds it; NULL: none */
 };
 

@@ -35,11 +35,11 @@ enum {
     IS_COPIED = 8, /* its data has been constructed, which its function has to undo */
     GIVEN_FLAGS = 15,
     ALIGNED = 64,                   /* largest alignment of data that is expected */
-    INLINE = DUET_ARGS_INLINE - 24, /* bytes of data that need no block */
-    FEW = 16,                       /* accesses that need no memory */
+    INLINE = DUET_ARGS_INLINE - 24, /* most bytes of data that a task's record holds */
+    FEW = 16,                       /* most accesses in an array on the stack */
     LOOK = 32,                      /* tasks between two looks at how many have not ended */
-    MANY = 128,                     /* so many a thread, and further tasks run at once */
-    WINDOW = 2048, /* so many a thread, and a thread that creates more executes some first */
+    MANY = 128,                     /* unfinished tasks a thread; above, new ones run at once */
+    WINDOW = 2048, /* unfinished tasks a thread; above, a creator executes some first */
 };
 
 /* What a deferred task is given. */
@@ -220,9 +220,10 @@ static size_t depend_count(void **depend)
 }
 
 /*
- * Fills in the accesses of depend clauses. The array begins with the numbers of all and of written
- * addresses, or with 0 and the numbers of all, written, mutually exclusive and read ones; written
- * ones come first, objects last.
+ * Fills in a task's accesses from depend clauses in gcc's format. The array begins with two
+ * numbers, of all and of written addresses; or with 0 and four numbers, of all, written, mutually
+ * exclusive and read addresses. The addresses follow in this order; pointers to depend objects come
+ * last.
  */
 static void depend_read(struct omp_task *task, void **depend, struct duet_access *accesses)
 {
@@ -283,7 +284,7 @@ static void use_granted(void *arg, struct duet__acquisition *acquisition, int st
     event_step(event);
 }
 
-/* Keeps the data of a task, which has been submitted, from others until its event. */
+/* Keeps later tasks from the data of a submitted task until the task's event is fulfilled. */
 static void event_uses(struct event *event, const struct duet_access *accesses, size_t count)
 {
     struct duet_runtime *core = event->team->on->core;

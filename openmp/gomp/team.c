@@ -23,8 +23,8 @@
 _Thread_local struct omp_task *duet__omp_now;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct omp_runtime *) runtimes; /* the oldest first */
-static _Thread_local struct omp_runtime *last; /* taken by this thread */
+static _Atomic(struct omp_runtime *) runtimes; /* list of all runtimes, the oldest first */
+static _Thread_local struct omp_runtime *last; /* the last runtime that this thread took */
 
 void duet__omp_die(const char *format, ...)
 {
@@ -121,11 +121,11 @@ __attribute__((destructor)) static void close_all(void)
         if (on->records)
             duet__omp_rename(on);
         duet__team_leave(on->engine);
-        (void)duet_close(on->core); /* says itself what went wrong */
+        (void)duet_close(on->core); /* duet_close itself says what went wrong */
     }
 }
 
-/* In a child made by fork, which has none of the threads. */
+/* Forgets all runtimes, in a child made by fork, where their threads are not. */
 static void forget_all(void)
 {
     atomic_store(&runtimes, NULL);
@@ -154,7 +154,7 @@ static void configure(struct duet_config *config, unsigned size, bool first)
     config->no_bind = !settings->binds;
     if (!getenv("DUET_WATCHDOG"))
         config->watchdog_s = -1;
-    if (!first) /* what is asked for is of the first runtime */
+    if (!first) /* trace, calibration and report are of the first runtime */
         config->trace = config->calibrate = NULL, config->report = false;
 }
 

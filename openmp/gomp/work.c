@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Worksharing: loops, sections, single, scope, ordered. A team has a ring of shares; the n-th
- * construct that its members meet is served by share n modulo their number, which the first one to
- * come sets up, and which is free for a later construct when all have left it. A loop is cut by
- * numbers of iterations, from 0, whatever its type and direction.
+ * construct that its members meet is served by share n modulo OMP_SHARES. The first member to come
+ * sets up the share; it is free for a later construct when all members have left it. A loop is cut
+ * by numbers of iterations, from 0, whatever its type and direction.
  */
 #include "openmp/gomp/gomp.h"
 
@@ -41,8 +41,8 @@ void duet__omp_shares_reset(struct omp_team *team)
 }
 
 /*
- * Enters the member's next construct. *first: it has to set up the share, and share_open then;
- * otherwise that is done.
+ * Enters the member's next construct, and returns its share; NULL: the region was cancelled. If
+ * *first, the member has to set up the share and to call share_open; else another one has done so.
  */
 static struct omp_share *share_enter(const struct omp_task *task, bool *first)
 {
@@ -179,7 +179,7 @@ static void chunk_end(const struct omp_task *task)
     member->end = member->first;
 }
 
-/* Gives the member its next iterations. */
+/* Gives the calling member its next iterations. Returns false if there are none. */
 static bool loop_next(uint64_t *start, uint64_t *end)
 {
     const struct omp_task *task = omp_now();
@@ -206,7 +206,7 @@ struct starting {
     struct omp_share loop; /* values of duet__omp_loop_set */
     bool ordered;
     unsigned dimensions;
-    const uint64_t *counts; /* doacross */
+    const uint64_t *counts; /* iterations of each dimension of a doacross loop */
     uintptr_t *reductions;
     void **memory;
 };
@@ -505,7 +505,7 @@ DUET__ABI(void, GOMP_ordered_end, void)
 {
 }
 
-/* Returns the number of an iteration among those of the same outer one. */
+/* Numbers a doacross iteration among those that have the same outermost index. */
 static uint64_t inner_of(const struct omp_share *share, const uint64_t *at)
 {
     uint64_t inner = 0;
