@@ -260,15 +260,16 @@ static void group_leave(struct omp_team *team, struct omp_group *group)
 static void event_step(struct event *event)
 {
     struct omp_team *team = event->team;
-    const bool awaited = event->awaited, alone = !team->on;
+    struct omp_runtime *on = team->on;
+    const bool awaited = event->awaited;
     if (atomic_fetch_sub(&event->left, 1) > 1)
         return;
-    if (awaited) { /* its memory may be gone by now, and that of a team of one thread */
-        if (!alone)
+    if (awaited || !on) { /* its memory may be gone by now, and that of a team of one thread */
+        if (on)
             duet__omp_call(team);
         return;
     }
-    struct duet_runtime *core = team->on->core;
+    struct duet_runtime *core = on->core;
     for (size_t i = 0; i < event->use_count; i++)
         duet__acquisition_end(event->uses[i], duet_now(core), DUET_OK);
     group_leave(team, event->group);
@@ -562,6 +563,7 @@ static void defer_and_wait(struct omp_task *creator, struct making *making)
     making->align = sizeof at;
     defer(creator, making);
     duet__omp_wait(creator, awaited_over, &awaited);
+    making->data = NULL;
     free(block);
 }
 

@@ -243,6 +243,7 @@ static void share_set(struct omp_share *share, const struct starting *starting)
 static void construct_start(const struct starting *starting)
 {
     struct omp_task *task = omp_now();
+    const unsigned threads = task->team->size;
     bool first;
     if (starting->reductions) {
         GOMP_taskgroup_start();
@@ -253,7 +254,7 @@ static void construct_start(const struct starting *starting)
         share_set(share, starting);
     if (starting->reductions) {
         duet__omp_reductions(starting->reductions, task->group->reductions,
-                             first || !share ? NULL : share->reductions, task->team->size);
+                             first || !share ? NULL : share->reductions, threads);
         task->group->reductions = starting->reductions;
     }
     if (first) {
