@@ -28,7 +28,7 @@ enum {
 
 static const uintptr_t FIRST_ADDRESS = (uintptr_t)1 << 44; /* made-up address of handles' data */
 
-/* What becomes of a task, in the lowest bits of `state`; the others count uses of its record. */
+/* Phases of a task, in the lowest bits of `state`; the others count uses of its record. */
 enum phase { WAITS, RUNS, CANCELLED, ENDED, PHASES };
 
 struct argument {
@@ -793,7 +793,7 @@ Quark_Sequence *QUARK_Sequence_Destroy(Quark *quark, Quark_Sequence *sequence)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What a task can ask                                                                          */
+/* Questions of tasks                                                                           */
 
 char *QUARK_Get_Task_Label(Quark *quark)
 {

@@ -105,7 +105,7 @@ void duet__bases_find(const struct duet__request *request, const struct duet__sp
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What makes an interval wide                                                                  */
+/* Causes of an interval's width                                                                */
 
 /* A drawn figure. */
 struct figure {
@@ -235,7 +235,7 @@ char *duet__interval_advice(const struct duet__request *request, const struct du
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The same by simulations                                                                      */
+/* Causes of an interval's width, by simulations                                                */
 
 /* Simulates the drawn machines of a request with each of some figures held. */
 static int simulate_held(const struct duet__request *request, struct figure *figures, size_t count,

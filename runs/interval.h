@@ -37,7 +37,7 @@ struct duet__held {
 
 enum { DUET__HELD = 4 }; /* figures that are held, at most */
 
-/* What an interval is made of, by simulations. Zero-initialise; owned, by duet__holding_fini. */
+/* Parts of an interval, by simulations. Zero-initialise; owned, by duet__holding_fini. */
 struct duet__holding {
     const char *interval;     /* "run", "median:5"; borrowed */
     size_t reps, simulations; /* drawn machines, and simulations in all */

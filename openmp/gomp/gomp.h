@@ -86,7 +86,7 @@ struct omp_share {
 
 struct omp_team;
 
-/* What a thread of a team knows beside its task. For that thread. */
+/* Members of a team are its threads: facts of one beside its task, for that thread alone. */
 struct omp_member {
     _Alignas(OMP_LINE) uint64_t constructs, singles; /* constructs met so far; singles among them */
     struct omp_share *share;                         /* the current one; NULL: none */

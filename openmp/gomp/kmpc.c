@@ -74,7 +74,7 @@ struct micro {
     void *arguments[ARGUMENTS];
 };
 
-/* What `num_threads`, `num_teams` and `thread_limit` ask of the next region. */
+/* Wishes of `num_threads`, `num_teams` and `thread_limit` for the next region. */
 static _Thread_local struct {
     unsigned threads, teams, limit;
 } pushed;

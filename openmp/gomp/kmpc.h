@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of LLVM's interface share, and what they call of gcc's. */
+/* Declarations that the files of LLVM's interface share, and functions of gcc's that they call. */
 #ifndef DUET_OPENMP_KMPC_H
 #define DUET_OPENMP_KMPC_H
 

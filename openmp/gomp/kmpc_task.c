@@ -11,7 +11,7 @@
 
 enum { FINAL = 2, DESTRUCTORS = 8, PRIORITY = 0x20, DETACHABLE = 0x40 }; /* of a task */
 
-/* What the program sees of a task (LLVM's kmp_task_t). */
+/* Part of a task that the program sees (LLVM's kmp_task_t). */
 struct kmp_task {
     void *shareds;
     int (*routine)(int gtid, struct kmp_task *task);
@@ -361,7 +361,7 @@ DUET__ABI(void *, __kmpc_taskred_init, int gtid, int count, const struct variabl
     return omp_now()->group;
 }
 
-/* Of a region or a loop: each member begins a taskgroup, and the last to end it has the sum. */
+/* Reductions of a region or a loop: each member begins a taskgroup; the last to end has the sum. */
 DUET__ABI(void *, __kmpc_taskred_modifier_init, IDENT, int is_loop, int count,
           const struct variable *variables)
 {

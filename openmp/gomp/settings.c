@@ -542,7 +542,7 @@ DUET__ABI(void, GOMP_target_enter_exit_data, int device, size_t count, void **ad
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What ends the program: gcc's own function would work on threads that it does not know. */
+/* REFUSED defines a function that ends the program: gcc's own does not know duet's threads. */
 #define REFUSED(name)                                                                              \
     DUET__ABI(void, name, void)                                                                    \
     {                                                                                              \

@@ -42,7 +42,7 @@ enum {
     WINDOW = 2048, /* unfinished tasks a thread; above, a creator executes some first */
 };
 
-/* What a deferred task is given. */
+/* Arguments of a deferred task. */
 struct given {
     void (*run)(void *data);
     struct omp_group *group;
