@@ -200,7 +200,7 @@ CALL(__kmpc_taskgroup, GOMP_taskgroup_start(), IDENT)
 
 typedef void duplicate(struct kmp_task *to, struct kmp_task *from, int last);
 
-/* Where a loop's tasks have their bounds, which are inclusive; its first value and step. */
+/* Places in a task of a loop for its bounds, which are inclusive; the loop's start and step. */
 struct bounds {
     size_t lower, upper;
     uint64_t start, step;

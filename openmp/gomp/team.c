@@ -175,6 +175,8 @@ static struct omp_runtime *runtime_new(unsigned size, bool first)
     on->size = size;
     on->spare = calloc(size, sizeof *on->spare);
     on->kernels = duet__omp_kernels_new();
+    if (!on->spare || !on->kernels)
+        duet__omp_die("there is no memory for a team of %u threads", size);
     on->engine = duet__engine_of(on->core);
     on->records = (config.trace && !config.figures) || config.calibrate;
     on->team.on = on;
