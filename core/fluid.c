@@ -9,7 +9,11 @@
 
 static const double PRECISION_S = 1e-12; /* ends that are so near are one */
 
-enum { POOLS = 16 /* the memory of ended flows over fewer links is used again */ };
+enum {
+    POOLS = 16, /* the memory of ended flows over fewer links is used again */
+    FEW = 48,   /* up to so many flows, each pass sets the rates of all that hang together */
+    TRIES = 8,  /* passes over a part of the flows, before one over all that hang together */
+};
 static const size_t NOWHERE = SIZE_MAX; /* place of a flow that has not begun */
 
 /* A flow on one of its links. */
@@ -37,12 +41,15 @@ struct duet__fluid_flow {
     double limit_Bps, rate_Bps; /* rate 0: not known yet */
     double bytes, since_s;      /* bytes that were left at a date */
     double end_s;
-    size_t place;    /* in the heap, or NOWHERE */
-    uint64_t number; /* order of their beginning */
-    uint64_t pass;
-    bool shared;                   /* during a pass: its rate is known */
+    size_t place;                  /* in the heap, or NOWHERE */
+    uint64_t number;               /* order of their beginning */
+    struct link *narrow;           /* the full link that limits it; NULL: its own limit does */
+    uint64_t pass;                 /* last pass that sets its rate */
+    double new_Bps;                /* during a pass: the rate that it sets */
+    bool shared;                   /* during a pass: this rate is known */
     unsigned count;                /* hops */
-    struct duet__fluid_flow *next; /* in a pool, or in the list of those with limits */
+    struct duet__fluid_flow *next; /* in a pool, or in the list of a pass */
+    struct duet__fluid_flow *next_limited;
     struct hop hops[];
 };
 
@@ -54,9 +61,11 @@ struct duet__fluid {
     size_t dirty_count;
     struct link **found; /* links of a pass */
     size_t found_count;
-    struct duet__fluid_flow *limited; /* flows of a pass that have limits */
-    struct duet__fluid_flow **heap;   /* by end */
-    size_t count, capacity, made;     /* flows in the heap, its room, flows in it or not begun */
+    struct duet__fluid_flow *flows;   /* flows of a pass */
+    struct duet__fluid_flow *limited; /* those of them that have limits */
+    size_t flow_count;
+    struct duet__fluid_flow **heap; /* by end */
+    size_t count, capacity, made;   /* flows in the heap, its room, flows in it or not begun */
     /* flows that have ended, by number of links; the last ones are freed when another is made */
     struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;
@@ -305,52 +314,64 @@ static void find_links(struct duet__fluid *fluid, const struct duet__fluid_flow 
             find_link(fluid, hop->link);
 }
 
-/* Finds the links and flows that hang together with the changed links. Returns the number of flows;
- * those with limits are fluid->limited. */
-static size_t find_changed(struct duet__fluid *fluid)
+/* Adds a flow, with its links, to those whose rates the pass sets. */
+static void find_flow(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
 {
-    size_t flows = 0;
-    fluid->pass++;
-    fluid->found_count = 0;
-    fluid->limited = NULL;
-    for (size_t i = 0; i < fluid->dirty_count; i++) {
-        fluid->dirty[i]->dirty = false;
-        find_link(fluid, fluid->dirty[i]);
+    if (flow->pass == fluid->pass)
+        return;
+    flow->pass = fluid->pass;
+    flow->shared = false;
+    flow->next = fluid->flows;
+    fluid->flows = flow;
+    fluid->flow_count++;
+    if (flow->limit_Bps < INFINITY) {
+        flow->next_limited = fluid->limited;
+        fluid->limited = flow;
     }
-    fluid->dirty_count = 0;
-    for (size_t i = 0; i < fluid->found_count; i++)
-        for (struct hop *hop = fluid->found[i]->hops; hop; hop = hop->next) {
-            struct duet__fluid_flow *flow = hop->flow;
-            if (flow->pass == fluid->pass)
-                continue;
-            flow->pass = fluid->pass;
-            flow->shared = false;
-            flows++;
-            if (flow->limit_Bps < INFINITY) {
-                flow->next = fluid->limited;
-                fluid->limited = flow;
-            }
-            find_links(fluid, flow);
-        }
-    return flows;
+    find_links(fluid, flow);
 }
 
-/* Gives a flow its rate, from now on, and takes it off its links. */
-static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow, double rate_Bps)
+static void find_flows(struct duet__fluid *fluid, const struct link *link)
+{
+    for (const struct hop *hop = link->hops; hop; hop = hop->next)
+        find_flow(fluid, hop->flow);
+}
+
+/* Begins a pass of the flows of a list. */
+static void begin_pass(struct duet__fluid *fluid, struct duet__fluid_flow *flows)
+{
+    fluid->pass++;
+    fluid->flows = fluid->limited = NULL;
+    fluid->flow_count = fluid->found_count = 0;
+    for (struct duet__fluid_flow *next; flows; flows = next) {
+        next = flows->next;
+        find_flow(fluid, flows);
+    }
+}
+
+/* Sets what a flow is to get, and takes that off its links. */
+static void share(struct duet__fluid_flow *flow, struct link *narrow, double rate_Bps)
 {
     flow->shared = true;
+    flow->new_Bps = rate_Bps;
+    flow->narrow = narrow;
     for (unsigned i = 0; i < flow->count; i++) {
         struct link *link = flow->hops[i].link;
         link->left_Bps -= rate_Bps;
         link->open--;
         link->moved = true;
     }
-    if (rate_Bps == flow->rate_Bps)
+}
+
+/* Gives a flow its new rate, from now on. */
+static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
+{
+    if (flow->new_Bps == flow->rate_Bps)
         return;
     flow->bytes -= (fluid->now_s - flow->since_s) * flow->rate_Bps;
     flow->since_s = fluid->now_s;
-    flow->rate_Bps = rate_Bps;
-    set_end(fluid, flow, fluid->now_s + fmax(0, flow->bytes / rate_Bps));
+    flow->rate_Bps = flow->new_Bps;
+    set_end(fluid, flow, fluid->now_s + fmax(0, flow->bytes / flow->rate_Bps));
 }
 
 /* Returns the highest share that counts as equal to this one. */
@@ -360,18 +381,19 @@ static double most_of(double share_Bps)
 }
 
 /*
- * Returns the least of the equal shares that links and limits give to flows without a rate. Links
- * without such flows are left out from now on. *narrow: the number of links, in fluid->dirty, of
- * which some give no more than that.
+ * Returns the least of the equal shares that links and limits give to flows without a rate. The
+ * first `*open` of the links found have such flows. *narrow: the number of links, in fluid->dirty,
+ * of which some give no more than that.
  */
-static double least_share(struct duet__fluid *fluid, size_t *narrow)
+static double least_share(struct duet__fluid *fluid, size_t *open, size_t *narrow)
 {
     double least_Bps = INFINITY, most_Bps = INFINITY;
     *narrow = 0;
-    for (size_t i = 0; i < fluid->found_count;) {
+    for (size_t i = 0; i < *open;) {
         struct link *link = fluid->found[i];
         if (!link->open) {
-            fluid->found[i] = fluid->found[--fluid->found_count];
+            fluid->found[i] = fluid->found[--*open];
+            fluid->found[*open] = link;
             continue;
         }
         if (link->moved)
@@ -387,7 +409,7 @@ static double least_share(struct duet__fluid *fluid, size_t *narrow)
         }
         fluid->dirty[(*narrow)++] = link;
     }
-    for (const struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
+    for (const struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next_limited)
         if (!flow->shared && flow->limit_Bps < least_Bps)
             least_Bps = flow->limit_Bps;
     return least_Bps;
@@ -400,54 +422,139 @@ static double least_share(struct duet__fluid *fluid, size_t *narrow)
 static bool set_alone(struct duet__fluid *fluid)
 {
     struct duet__fluid_flow *flow = fluid->dirty[0]->hops ? fluid->dirty[0]->hops->flow : NULL;
-    double rate_Bps = flow ? flow->limit_Bps : 0;
     size_t dirty = 0;
-    for (unsigned i = 0; flow && i < flow->count; i++) {
-        const struct link *link = flow->hops[i].link;
-        if (link->count > 1)
+    if (!flow)
+        return false;
+    flow->new_Bps = flow->limit_Bps;
+    flow->narrow = NULL;
+    for (struct hop *hop = flow->hops; hop < flow->hops + flow->count; hop++) {
+        if (hop->link->count > 1)
             return false;
-        dirty += link->dirty;
-        rate_Bps = link->bandwidth_Bps < rate_Bps ? link->bandwidth_Bps : rate_Bps;
+        dirty += hop->link->dirty;
+        if (hop->link->bandwidth_Bps < flow->new_Bps) {
+            flow->narrow = hop->link;
+            flow->new_Bps = hop->link->bandwidth_Bps;
+        }
     }
     if (dirty != fluid->dirty_count)
         return false;
-    while (fluid->dirty_count)
-        fluid->dirty[--fluid->dirty_count]->dirty = false;
-    set_rate(fluid, flow, rate_Bps);
+    set_rate(fluid, flow);
     return true;
 }
 
 /*
- * Sets the rates of the flows that share links, also through other flows, with one that has begun
- * or ended. The flows on the link with the least bandwidth for each get equal shares of it first;
- * then what is left of the others is shared in the same way.
+ * Shares the links found among the flows of the pass. The flows on the link with the least
+ * bandwidth for each get equal shares of it first; then what is left of the others is shared in the
+ * same way.
  */
-static __attribute__((noinline)) void share_links(struct duet__fluid *fluid)
+static void share_links(struct duet__fluid *fluid)
 {
-    if (set_alone(fluid))
-        return;
-    for (size_t open = find_changed(fluid), narrow; open;) {
-        const double level_Bps = least_share(fluid, &narrow), most_Bps = most_of(level_Bps);
-        for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next)
+    size_t links = fluid->found_count, narrow;
+    for (size_t open = fluid->flow_count; open;) {
+        const double level_Bps = least_share(fluid, &links, &narrow);
+        const double most_Bps = most_of(level_Bps);
+        for (struct duet__fluid_flow *flow = fluid->limited; flow; flow = flow->next_limited)
             if (!flow->shared && flow->limit_Bps <= most_Bps) {
-                set_rate(fluid, flow, level_Bps);
+                share(flow, NULL, level_Bps);
                 open--;
             }
         for (size_t i = 0; i < narrow; i++) {
-            if (fluid->dirty[i]->share_Bps > most_Bps)
+            struct link *link = fluid->dirty[i];
+            if (link->share_Bps > most_Bps)
                 continue;
-            for (struct hop *hop = fluid->dirty[i]->hops; hop; hop = hop->next)
-                if (!hop->flow->shared) {
-                    set_rate(fluid, hop->flow, level_Bps);
+            for (struct hop *hop = link->hops; hop; hop = hop->next)
+                if (hop->flow->pass == fluid->pass && !hop->flow->shared) {
+                    share(hop->flow, link, level_Bps);
                     open--;
                 }
         }
     }
 }
 
+/*
+ * Adds the flows on a link whose rates cannot stay as they are: they get more of it than one of the
+ * pass that gets all that it can there, or it is no longer what limits them.
+ */
+static void check_link(struct duet__fluid *fluid, const struct link *link)
+{
+    double narrow_Bps = INFINITY, most_Bps = 0;
+    for (const struct hop *hop = link->hops; hop; hop = hop->next) {
+        const struct duet__fluid_flow *flow = hop->flow;
+        if (flow->pass != fluid->pass)
+            continue;
+        most_Bps = fmax(most_Bps, flow->new_Bps);
+        if (flow->narrow == link)
+            narrow_Bps = fmin(narrow_Bps, flow->new_Bps);
+    }
+    const bool full = narrow_Bps < INFINITY || link->left_Bps <= link->bandwidth_Bps * 1e-12;
+    for (const struct hop *hop = link->hops; hop; hop = hop->next) {
+        struct duet__fluid_flow *flow = hop->flow;
+        if (flow->pass == fluid->pass)
+            continue;
+        if (flow->rate_Bps > most_of(narrow_Bps) ||
+            (flow->narrow == link && (!full || most_Bps > most_of(flow->rate_Bps)))) {
+            flow->new_Bps = flow->rate_Bps;
+            find_flow(fluid, flow);
+        }
+    }
+}
+
+/*
+ * Shares links among the flows of the pass alone, beside the others, which keep their rates. Rates
+ * are max-min fair if each flow has a link that is full and gives no other more (Bertsekas,
+ * Gallager, section 6.5.2): the others that then have none are added. Returns false if there are.
+ */
+static bool share_beside(struct duet__fluid *fluid)
+{
+    const size_t flows = fluid->flow_count, links = fluid->found_count;
+    for (size_t i = 0; i < links; i++) {
+        struct link *link = fluid->found[i];
+        for (const struct hop *hop = link->hops; hop; hop = hop->next)
+            if (hop->flow->pass != fluid->pass) {
+                link->left_Bps -= hop->flow->rate_Bps;
+                link->open--;
+            }
+        link->left_Bps = fmax(0, link->left_Bps);
+    }
+    share_links(fluid);
+    for (size_t i = 0; i < links; i++)
+        check_link(fluid, fluid->found[i]);
+    return fluid->flow_count == flows;
+}
+
+/*
+ * Sets the rates of the flows that share links, also through other flows, with one that has begun
+ * or ended. Where there are many flows, those on its links are looked at first, and of the others
+ * those whose rates change by that.
+ */
+
+static __attribute__((noinline)) void set_rates(struct duet__fluid *fluid)
+{
+    const bool alone = set_alone(fluid);
+    unsigned tries = fluid->count > FEW ? TRIES : 0;
+    begin_pass(fluid, NULL);
+    for (size_t i = 0; i < fluid->dirty_count; i++) {
+        fluid->dirty[i]->dirty = false;
+        if (!alone)
+            find_flows(fluid, fluid->dirty[i]);
+    }
+    fluid->dirty_count = 0;
+    while (tries && !share_beside(fluid)) {
+        begin_pass(fluid, fluid->flows);
+        tries--;
+    }
+    if (!tries) {
+        for (size_t i = 0; i < fluid->found_count; i++)
+            find_flows(fluid, fluid->found[i]);
+        share_links(fluid);
+    }
+    for (struct duet__fluid_flow *flow = fluid->flows; flow; flow = flow->next)
+        set_rate(fluid, flow);
+}
+
 double duet__fluid_next(struct duet__fluid *fluid)
 {
     if (fluid->dirty_count)
-        share_links(fluid);
+        set_rates(fluid);
     return fluid->count ? fluid->heap[0]->end_s : INFINITY;
 }

@@ -12,7 +12,7 @@
 #include "sim/network.h"
 #include "sim/testing.h"
 
-enum { FLOWS = 4, SEEDS = 40, MANY = 200 };
+enum { FLOWS = 4, SEEDS = 40, MANY = 400 };
 
 struct scene {
     const char *name;
@@ -239,12 +239,13 @@ static void test_random(const void *argument)
     struct duet__network network;
     struct duet_message why = {""};
     uint64_t random = GPOINTER_TO_UINT(argument);
+    const unsigned together = random % 2 ? 2 : 40; /* messages that begin about at once */
     const unsigned nodes = random_network(&network, &random);
     struct duet_machine machine = lab_machine(&(struct lab_options){.cpus = 1, .gpus = 1});
     double date = 0;
     for (unsigned i = 0; i < MANY; i++) {
         const unsigned from = duet_random_below(&random, nodes);
-        date += duet_random_below(&random, 2) * duet_random_unit(&random);
+        date += !duet_random_below(&random, together) * duet_random_unit(&random);
         messages[i] = (struct message){
             .from = from,
             .to = (from + 1 + duet_random_below(&random, nodes - 1)) % nodes,
