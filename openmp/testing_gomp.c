@@ -28,10 +28,15 @@ static int own;
 static void regions(void)
 {
     int threads = 0, first = 0, nested = 0;
+    const omp_allocator_handle_t before = omp_get_default_allocator();
     own = 7;
+    omp_set_default_allocator(omp_large_cap_mem_alloc);
 #pragma omp parallel copyin(own) reduction(+ : threads, first)
     {
         CHECK(own == 7 && omp_get_level() == 1 && omp_in_parallel() == (omp_get_num_threads() > 1));
+#ifndef __clang__ /* its library knows its own threads alone */
+        CHECK(omp_get_default_allocator() == omp_large_cap_mem_alloc);
+#endif
         threads++;
         first += omp_get_thread_num() == 0;
         own = omp_get_thread_num();
@@ -39,6 +44,7 @@ static void regions(void)
         CHECK(own == omp_get_thread_num() && omp_get_team_size(1) == omp_get_num_threads());
     }
     CHECK(threads == omp_get_max_threads() && first == 1 && omp_get_level() == 0);
+    omp_set_default_allocator(before);
     omp_set_max_active_levels(2);
 #pragma omp parallel num_threads(2) reduction(+ : nested)
 #pragma omp parallel num_threads(3) reduction(+ : nested)

@@ -58,6 +58,10 @@ struct omp_settings {
     unsigned bind; /* omp_proc_bind_t */
     double spin_s; /* time that waiting threads spin (OMP_WAIT_POLICY); below 0: duet's default */
     size_t stack_bytes;
+    /* functions of libgomp, which has the allocators, for a thread's default one; NULL: it is not
+       loaded */
+    uintptr_t (*allocator)(void);
+    void (*set_allocator)(uintptr_t allocator);
 };
 
 /* Returns the settings. A bad one ends the process with a line on standard error and status 2. */
@@ -149,8 +153,9 @@ struct omp_team {
     struct omp_group *group;        /* of reductions of the region; NULL: none */
     _Atomic(struct omp_icv *) icvs; /* list of the variables that its tasks have changed */
     struct omp_member *members;
-    void *copied;      /* copyprivate */
-    bool shared_first; /* the region is one worksharing construct: its members begin in it */
+    uintptr_t allocator; /* default allocator of the thread that met the region */
+    void *copied;        /* copyprivate */
+    bool shared_first;   /* the region is one worksharing construct: its members begin in it */
     _Alignas(OMP_LINE) _Atomic(unsigned) arrived; /* members at the barrier */
     _Atomic(unsigned) asleep;                     /* members that wait in duet__team_wait */
     _Atomic(unsigned) full; /* those that wait for tasks to end before they create more */

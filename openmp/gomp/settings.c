@@ -3,6 +3,7 @@
 #include "openmp/gomp/gomp.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -167,6 +168,9 @@ static void read_all(void)
         (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1, .league = 1};
     all.icv.chunk = 1;
     all.icv.limit = INT_MAX;
+    const char *version = "OMP_5.0.1"; /* that libgomp gives these functions, and libomp does not */
+    *(void **)&all.allocator = dlvsym(RTLD_DEFAULT, "omp_get_default_allocator", version);
+    *(void **)&all.set_allocator = dlvsym(RTLD_DEFAULT, "omp_set_default_allocator", version);
     read_threads(&all);
     (void)read_bool("OMP_DYNAMIC", &all.icv.dynamic);
     if (read_bool("OMP_NESTED", &nested) && nested)

@@ -378,6 +378,8 @@ static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(v
     if (team->level < settings->depth) /* of the list OMP_NUM_THREADS */
         team->icv.threads = settings->threads[team->level];
     team->group = group;
+    if (settings->allocator)
+        team->allocator = settings->allocator();
     atomic_store_explicit(&team->open, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancelled, false, memory_order_relaxed);
     atomic_store_explicit(&team->cancel_arrived, 0, memory_order_relaxed);
@@ -406,6 +408,8 @@ static void member_begin(struct omp_task *task, struct omp_team *team, unsigned 
         member->trips = member->first = member->end = 0;
     }
     duet__omp_now = task;
+    if (thread && duet__omp_settings()->allocator)
+        duet__omp_settings()->set_allocator(team->allocator);
     if (duet__omp_shows_affinity && !member->shown)
         omp_display_affinity(NULL);
     member->shown = true;
