@@ -101,7 +101,17 @@ static void unscale(struct duet__schedule *schedule, double scale)
 
 static void write_html(FILE *stream, const void *data)
 {
-    duet__page_write_report(stream, ((const struct source *)data)->report);
+    struct duet__report report = *((const struct source *)data)->report;
+    struct duet__run_plan *plans = g_new0(struct duet__run_plan, report.series_count);
+
+    for (size_t i = 0; i < report.series_count; i++)
+        duet__run_plan_make(report.series[i].policy, duet__series_recording(&report.series[i]),
+                            duet__request_scale(report.request), &plans[i]);
+    report.plans = plans;
+    duet__page_write_report(stream, &report);
+    for (size_t i = 0; i < report.series_count; i++)
+        g_free(plans[i].tasks.events);
+    g_free(plans);
 }
 
 /* The options that name a file to be written. */

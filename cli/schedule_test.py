@@ -186,12 +186,17 @@ def test_refusals():
 
 
 def test_scaled_runs():
-    """Dates of a schedule are the platform's, at whatever pace it was run."""
-    plan = HERE / "scaled.json"
+    """Dates of a schedule are the platform's, at whatever pace it was run; those of a page's plan
+    are of the run."""
+    plan, page = HERE / "scaled.json", HERE / "scaled.html"
     emulate = "run cholesky --emulate idgraf --scale 8 --n 1920 --cpus 1 --gpus 1 --quiet"
     seconds = makespans(emulate, "--policy", "eager", "--schedule-out", plan, "--reps", 1)["eager"]
     assert abs(planned(plan)["makespan_s"] * 8 / seconds - 1) < 1e-6, (planned(plan), seconds)
     assert max(planned(plan)["end_s"]) <= planned(plan)["makespan_s"] * (1 + 1e-6)
+    makespans(emulate, "--policy", plan, "--html", page, "--reps", 1)
+    text = page.read_text(encoding="utf-8").split('id="extra">')[1].split("</script>")[0]
+    told = json.loads(text)["recordings"][0]["plan"]
+    assert abs(told["makespan_s"] / seconds - 1) < 1e-6, (told, seconds)
 
 
 def test_list_and_compare():
