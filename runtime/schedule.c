@@ -201,12 +201,13 @@ static gint by_start(gconstpointer left, gconstpointer right)
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
-/* Returns the index of the machine's worker of this name, which there is. */
-static int worker_named(const struct duet_machine *machine, const char *name)
+/* Returns the index of the machine's worker of this name; worker_count: there is none, as where the
+ * file of the schedule has been changed since the run. */
+static unsigned worker_named(const struct duet_machine *machine, const char *name)
 {
-    int w = 0;
+    unsigned w = 0;
 
-    while (strcmp(machine->workers[w].name, name) != 0)
+    while (w < machine->worker_count && strcmp(machine->workers[w].name, name) != 0)
         w++;
     return w;
 }
@@ -231,10 +232,13 @@ void duet__schedule_plan(const struct duet__schedule *schedule,
         const struct duet__planned *task = schedule->tasks + index;
         struct duet_event *own = &planned[count];
 
-        if (index >= schedule->count || !(task->end_s >= task->start_s))
+        if (index >= schedule->count || task->worker == DUET__UNPLANNED ||
+            !(task->end_s >= task->start_s))
             continue;
         *own = *event;
-        own->worker = worker_named(machine, schedule->workers.list->pdata[task->worker]);
+        own->worker = (int)worker_named(machine, schedule->workers.list->pdata[task->worker]);
+        if (own->worker == (int)machine->worker_count)
+            continue;
         own->start_s = task->start_s * scale;
         own->end_s = task->end_s * scale;
         out->moved += own->worker != event->worker;

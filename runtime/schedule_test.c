@@ -130,9 +130,14 @@ static void test_plan(void)
     g_assert_cmpuint(plan.latest, ==, 11);
     g_assert_cmpfloat(plan.late_s, ==, 4);
     g_free(plan.tasks.events);
-    schedule->makespan_s = 0; /* not known: the last planned end */
+    schedule->makespan_s = 0;                    /* not known: the last planned end */
+    schedule->tasks[1].worker = DUET__UNPLANNED; /* the file was changed meanwhile */
     duet__schedule_plan(schedule, &recording, 1, &plan);
-    g_assert_cmpfloat(plan.tasks.makespan_s, ==, 4);
+    g_assert_true(plan.tasks.event_count == 1 && plan.tasks.makespan_s == 4);
+    g_free(plan.tasks.events);
+    strcpy(workers[0].name, "cpu8");
+    duet__schedule_plan(schedule, &recording, 1, &plan);
+    g_assert_cmpuint(plan.tasks.event_count, ==, 0);
     g_free(plan.tasks.events);
     duet__schedule_free(schedule);
 }
