@@ -88,9 +88,30 @@ static void write_schedule(FILE *stream, const void *data)
     duet__schedule_write(stream, source->schedule, source->report->request->machine.name);
 }
 
+/* Divides the dates of an emulated run's schedule by its factor of time, as they are planned for
+ * the platform itself. */
+static void unscale(struct duet__schedule *schedule, double scale)
+{
+    schedule->makespan_s /= scale;
+    for (size_t i = 0; i < schedule->count; i++) {
+        schedule->tasks[i].start_s /= scale;
+        schedule->tasks[i].end_s /= scale;
+    }
+}
+
 static void write_html(FILE *stream, const void *data)
 {
-    duet__page_write_report(stream, ((const struct source *)data)->report);
+    struct duet__report report = *((const struct source *)data)->report;
+    struct duet__run_plan *plans = g_new0(struct duet__run_plan, report.series_count);
+
+    for (size_t i = 0; i < report.series_count; i++)
+        duet__run_plan_make(report.series[i].policy, duet__series_recording(&report.series[i]),
+                            duet__request_scale(report.request), &plans[i]);
+    report.plans = plans;
+    duet__page_write_report(stream, &report);
+    for (size_t i = 0; i < report.series_count; i++)
+        g_free(plans[i].tasks.events);
+    g_free(plans);
 }
 
 /* The options that name a file to be written. */
@@ -200,6 +221,8 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 
             if (recording && output->write == write_schedule && !improved)
                 error = duet__schedule_take(paths[i], recording, &schedule, &message);
+            if (schedule)
+                unscale(schedule, duet__request_scale(report->request));
             source.schedule = improved ? job->improved : schedule;
             if (source.series && !error)
                 error = duet__file_write(paths[i], output->write, &source, &message);

@@ -116,7 +116,9 @@ def readme_problem():
 
 def main():
     different = 0 if "--update" in sys.argv else readme_problem()
-    for name, arguments in CASES.items():
+    graphs = [(name, arguments + " --param submit=graph") for name, arguments in CASES.items()
+              if "iterations" in arguments]  # steps that are submitted again give the same
+    for name, arguments in [*CASES.items(), *graphs]:
         got = output(arguments)
         path = GOLDEN / name
         if "--update" in sys.argv:

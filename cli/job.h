@@ -229,6 +229,14 @@ bool duet__schedule_in(const char *path);
 /* Prints what a schedule gives each worker. Returns the exit status. */
 int duet__list_schedule(const char *path);
 
+/*
+ * Makes the plan of a recorded run, or of none (NULL), under a policy, where time passed `scale`
+ * times as slowly as planned; nothing if that policy follows no schedule. The caller frees
+ * out->tasks.events with g_free.
+ */
+void duet__run_plan_make(const char *policy, const struct duet__recording *recording, double scale,
+                         struct duet__run_plan *out);
+
 /* Prints which tasks have another worker in the second of two schedules, and what that costs.
    Returns the exit status. */
 int duet__compare_schedules(const char *const paths[2]);

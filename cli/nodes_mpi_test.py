@@ -23,7 +23,8 @@ RUNS = [("2x2", "cholesky --n 200 --tile 32"),
         ("1x2", "lu --n 200 --tile 48 --precision s --param layout=lapack"),
         ("2x1", "qr --n 200 --tile 32 --emulate free --gpus 1"),
         ("1x3", "gemm --n 150 --tile 48 --param m=60"),
-        ("2", "jacobi2d --n 100 --tile 24 --param iterations=7")]
+        ("2", "jacobi2d --n 100 --tile 24 --param iterations=7"),
+        ("2", "jacobi2d --n 100 --tile 24 --param iterations=7 --param submit=graph")]
 
 
 def run(*words, ranks=None, command="run"):

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "cli/job.h"
+#include "runtime/open.h"
 #include "runtime/schedule.h"
 #include "trace/trace.h"
 
@@ -85,6 +86,23 @@ int duet__list_schedule(const char *path)
         return duet__job_refuse(error, &message);
     print_schedule(schedule);
     return duet__finish_output();
+}
+
+void duet__run_plan_make(const char *policy, const struct duet__recording *recording, double scale,
+                         struct duet__run_plan *out)
+{
+    double values[DUET_PARAMETERS_MAX];
+    const struct duet_policy *found;
+    const struct duet__schedule *schedule;
+    struct duet_message message;
+
+    if (!recording || duet__policy_load(policy, &found, values, &message))
+        return;
+    schedule = duet__followed(found);
+    if (!schedule)
+        return;
+    duet__schedule_plan(schedule, recording, scale, out);
+    out->may_move = values[0] >= 0;
 }
 
 /* Tasks of one kernel in both schedules. */

@@ -185,6 +185,20 @@ def test_refusals():
     refused(duet(*SMALL.split(), "--policy", trace), "where tasks make others")
 
 
+def test_scaled_runs():
+    """Dates of a schedule are the platform's, at whatever pace it was run; those of a page's plan
+    are of the run."""
+    plan, page = HERE / "scaled.json", HERE / "scaled.html"
+    emulate = "run cholesky --emulate idgraf --scale 8 --n 1920 --cpus 1 --gpus 1 --quiet"
+    seconds = makespans(emulate, "--policy", "eager", "--schedule-out", plan, "--reps", 1)["eager"]
+    assert abs(planned(plan)["makespan_s"] * 8 / seconds - 1) < 1e-6, (planned(plan), seconds)
+    assert max(planned(plan)["end_s"]) <= planned(plan)["makespan_s"] * (1 + 1e-6)
+    makespans(emulate, "--policy", plan, "--html", page, "--reps", 1)
+    text = page.read_text(encoding="utf-8").split('id="extra">')[1].split("</script>")[0]
+    told = json.loads(text)["recordings"][0]["plan"]
+    assert abs(told["makespan_s"] / seconds - 1) < 1e-6, (told, seconds)
+
+
 def test_list_and_compare():
     plan, other = HERE / "a.json", HERE / "b.json"
     makespans(SIMULATE, "--policy", "heft", "--schedule-out", plan)

@@ -415,9 +415,23 @@ int duet__validation_show(const struct duet__job *job, struct duet__validation *
     return status;
 }
 
+/* Gives a side of a case its plan, for its page; `kept` frees that. */
+static void plan_side(const struct validate *validate, const struct duet__case *the,
+                      struct duet__side *side, GPtrArray *kept)
+{
+    struct duet__run_plan *plan = g_new0(struct duet__run_plan, 1);
+
+    duet__run_plan_make(the->policy, side->recording,
+                        duet__request_scale(&validate->experiment.base), plan);
+    g_ptr_array_add(kept, plan);
+    g_ptr_array_add(kept, plan->tasks.events);
+    side->plan = plan;
+}
+
 static int report(struct validate *validate, const struct duet__tally *tally)
 {
     struct duet__validation validation;
+    g_autoptr(GPtrArray) kept = g_ptr_array_new_with_free_func(g_free);
     int status;
 
     duet__experiment_conclude(&validate->experiment, &validation);
@@ -425,6 +439,10 @@ static int report(struct validate *validate, const struct duet__tally *tally)
     validation.fail_over = validate->job->values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
+    for (size_t i = 0; i < validation.case_count; i++) {
+        plan_side(validate, &validation.cases[i], &validation.cases[i].predicted, kept);
+        plan_side(validate, &validation.cases[i], &validation.cases[i].measured, kept);
+    }
     status = duet__validation_show(validate->job, &validation);
     duet__validation_fini(&validation);
     if (status == DUET__DONE && tally->failures)

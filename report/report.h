@@ -30,10 +30,11 @@ struct duet__report {
     const struct duet__request *request; /* with the machine that the runs were made on */
     const struct duet__series *series;   /* each with a run */
     size_t series_count;
-    unsigned cores;   /* number that runs on this machine could use */
-    bool interrupted; /* some runs were not made, because of a signal */
-    bool show_wall;   /* times of simulating are printed; without, equal commands give equal
-                         bytes */
+    const struct duet__run_plan *plans; /* of each series' first run; NULL: nothing was planned */
+    unsigned cores;                     /* number that runs on this machine could use */
+    bool interrupted;                   /* some runs were not made, because of a signal */
+    bool show_wall; /* times of simulating are printed; without, equal commands give equal
+                       bytes */
 };
 
 /* Makespans of all runs of a policy, and their verification. Medians of other metrics:

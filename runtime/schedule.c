@@ -194,6 +194,67 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
     return 0;
 }
 
+static gint by_start(gconstpointer left, gconstpointer right)
+{
+    const struct duet_event *a = left, *b = right;
+
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+/* Returns the index of the machine's worker of this name; worker_count: there is none, as where the
+ * file of the schedule has been changed since the run. */
+static unsigned worker_named(const struct duet_machine *machine, const char *name)
+{
+    unsigned w = 0;
+
+    while (w < machine->worker_count && strcmp(machine->workers[w].name, name) != 0)
+        w++;
+    return w;
+}
+
+void duet__schedule_plan(const struct duet__schedule *schedule,
+                         const struct duet__recording *recording, double scale,
+                         struct duet__run_plan *out)
+{
+    const struct duet_machine *machine = recording->machine;
+    struct duet_event *planned = g_new(struct duet_event, recording->event_count + 1);
+    uint64_t first = UINT64_MAX;
+    size_t count = 0;
+
+    *out = (struct duet__run_plan){.tasks = *recording, .late_s = -INFINITY};
+    out->tasks.makespan_s = schedule->makespan_s * scale;
+    for (size_t i = 0; i < recording->event_count; i++)
+        if (counts(&recording->events[i]))
+            first = MIN(first, recording->events[i].id);
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+        const size_t index = counts(event) ? event->id - first : schedule->count;
+        const struct duet__planned *task = schedule->tasks + index;
+        struct duet_event *own = &planned[count];
+
+        if (index >= schedule->count || task->worker == DUET__UNPLANNED ||
+            !(task->end_s >= task->start_s))
+            continue;
+        *own = *event;
+        own->worker = (int)worker_named(machine, schedule->workers.list->pdata[task->worker]);
+        if (own->worker == (int)machine->worker_count)
+            continue;
+        own->start_s = task->start_s * scale;
+        own->end_s = task->end_s * scale;
+        out->moved += own->worker != event->worker;
+        if (event->start_s - own->start_s > out->late_s) {
+            out->late_s = event->start_s - own->start_s;
+            out->latest = event->id;
+        }
+        if (!(schedule->makespan_s > 0))
+            out->tasks.makespan_s = fmax(out->tasks.makespan_s, own->end_s);
+        count++;
+    }
+    qsort(planned, count, sizeof *planned, by_start);
+    out->tasks.events = planned;
+    out->tasks.event_count = count;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 

@@ -70,6 +70,14 @@ DUET_MUST_CHECK int duet__schedule_read(const char *text, size_t length, const c
 DUET_MUST_CHECK int duet__schedule_take(const char *path, const struct duet__recording *recording,
                                         struct duet__schedule **out, struct duet_message *message);
 
+/*
+ * Makes the plan that a schedule has of a run that followed it, where time passes `scale` times as
+ * slowly. The caller frees out->tasks.events with g_free.
+ */
+void duet__schedule_plan(const struct duet__schedule *schedule,
+                         const struct duet__recording *recording, double scale,
+                         struct duet__run_plan *out);
+
 /* Returns a copy, for duet__schedule_free. */
 struct duet__schedule *duet__schedule_copy(const struct duet__schedule *schedule);
 

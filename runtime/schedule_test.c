@@ -95,6 +95,53 @@ static void test_mutated(void)
     g_rand_free(random);
 }
 
+/* A plan has the tasks that ran and have planned dates, whatever numbers they have in the run, by
+   planned date; what failed and was tried again began when it succeeded. */
+static void test_plan(void)
+{
+    struct duet_worker workers[] = {{.name = "cpu0"}, {.name = "cpu1"}, {.name = "gpu0"}};
+    struct duet_machine machine = {.workers = workers, .worker_count = G_N_ELEMENTS(workers)};
+    struct duet_event events[] = {
+        {.kind = DUET_EVENT_TASK, .id = 12, .worker = 1, .start_s = 0.5, .end_s = 2},
+        {.kind = DUET_EVENT_COPY, .id = 1, .start_s = 1, .end_s = 2},
+        {.kind = DUET_EVENT_TASK, .id = 11, .worker = 2, .failed = true, .start_s = 1, .end_s = 2},
+        {.kind = DUET_EVENT_TASK, .id = 11, .kernel = 7, .start_s = 6, .end_s = 7},
+        {.kind = DUET_EVENT_TASK, .id = 13, .start_s = 9, .end_s = 10},
+        {.kind = DUET_EVENT_TASK, .id = 14, .start_s = 11, .end_s = 12},
+    };
+    const struct duet__recording recording = {.machine = &machine,
+                                              .events = events,
+                                              .event_count = G_N_ELEMENTS(events)};
+    struct duet__schedule *schedule;
+    struct duet__run_plan plan;
+    struct duet_message message = {""};
+
+    g_assert_cmpint(duet__schedule_read(small, strlen(small), "s.json", &schedule, &message), ==,
+                    0);
+    schedule->tasks[2].end_s = NAN;
+    duet__schedule_plan(schedule, &recording, 2, &plan);
+    g_assert_cmpuint(plan.tasks.event_count, ==, 2);
+    g_assert_cmpfloat(plan.tasks.makespan_s, ==, 8);
+    g_assert_true(plan.tasks.events[0].id == 12 && plan.tasks.events[0].worker == 2 &&
+                  plan.tasks.events[0].start_s == 0 && plan.tasks.events[0].end_s == 2);
+    g_assert_true(plan.tasks.events[1].id == 11 && plan.tasks.events[1].worker == 0 &&
+                  plan.tasks.events[1].kernel == 7 && plan.tasks.events[1].start_s == 2);
+    g_assert_cmpuint(plan.moved, ==, 1);
+    g_assert_cmpuint(plan.latest, ==, 11);
+    g_assert_cmpfloat(plan.late_s, ==, 4);
+    g_free(plan.tasks.events);
+    schedule->makespan_s = 0;                    /* not known: the last planned end */
+    schedule->tasks[1].worker = DUET__UNPLANNED; /* the file was changed meanwhile */
+    duet__schedule_plan(schedule, &recording, 1, &plan);
+    g_assert_true(plan.tasks.event_count == 1 && plan.tasks.makespan_s == 4);
+    g_free(plan.tasks.events);
+    strcpy(workers[0].name, "cpu8");
+    duet__schedule_plan(schedule, &recording, 1, &plan);
+    g_assert_cmpuint(plan.tasks.event_count, ==, 0);
+    g_free(plan.tasks.events);
+    duet__schedule_free(schedule);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Following, on threads                                                                        */
 
@@ -202,4 +249,4 @@ static void test_rounds(void)
     duet__schedule_free(schedule);
 }
 
-TEST_MAIN(test_read, test_mutated, test_rounds)
+TEST_MAIN(test_read, test_mutated, test_plan, test_rounds)

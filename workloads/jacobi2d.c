@@ -20,6 +20,7 @@ enum { TASKS_MAX = 100000000, CHUNK = 512 /* points that are filled at a time */
 
 static const struct duet__parameter parameters[] = {
     {"iterations", "1..1000000", "10", "steps"},
+    DUET__SUBMIT_PARAMETER,
     {0},
 };
 
@@ -98,22 +99,22 @@ static int step_block(const struct duet__build *build, const struct duet__tiles 
     return duet__tile_task(build, 0, args, 0, accesses, sizeof accesses / sizeof *accesses);
 }
 
-static int jacobi2d_submit(const struct duet__build *build)
+static int step_all(const struct duet__build *build, unsigned parity)
 {
-    uint32_t t = build->matrices[GRID].row_tiles;
-    uint64_t count = iterations(build->problem);
+    const struct duet__tiles *old = &build->matrices[GRIDS * parity];
+    const struct duet__tiles *new = &build->matrices[GRIDS * (1 - parity)];
+    uint32_t t = old->row_tiles;
     int error = 0;
-    for (uint64_t step = 0; !error && step < count; step++) {
-        struct duet__build sweep = *build;
-        sweep.iteration = (uint32_t)step + 1;
-        const struct duet__tiles *old = &build->matrices[GRIDS * (step % 2)];
-        const struct duet__tiles *new = &build->matrices[GRIDS * (1 - step % 2)];
-        for (uint32_t j = 0; !error && j < t; j++) {
-            for (uint32_t i = 0; !error && i < t; i++)
-                error = step_block(&sweep, old, new, i, j);
-        }
+    for (uint32_t j = 0; !error && j < t; j++) {
+        for (uint32_t i = 0; !error && i < t; i++)
+            error = step_block(build, old, new, i, j);
     }
     return error;
+}
+
+static int jacobi2d_submit(const struct duet__build *build)
+{
+    return duet__tiled_iterate(build, parameters, step_all);
 }
 
 static void jacobi2d_shapes(const struct duet__problem *problem, struct duet__shape *out)

@@ -8,9 +8,10 @@
 
 #include "workloads/test_compute.h"
 
-static const struct duet__setting steps[] = {{"iterations", "4"},
-                                             {"iterations", "1"},
-                                             {"iterations", "7"}};
+static const struct duet__setting steps[][2] = {{{"iterations", "4"}, {"submit", "graph"}},
+                                                {{"iterations", "1"}, {"submit", "graph"}},
+                                                {{"iterations", "7"}, {"submit", "graph"}},
+                                                {{"iterations", "3"}, {"submit", "tasks"}}};
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
 {
@@ -18,8 +19,8 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
                                   .tile = tile,
                                   .precision = precision,
                                   .seed = 9,
-                                  .settings = &steps[setting],
-                                  .setting_count = 1};
+                                  .settings = steps[setting],
+                                  .setting_count = 2};
 }
 
 static void test_counts(void)
@@ -59,6 +60,8 @@ static void test_failures(void)
 {
     struct duet__problem problem = problem_of(20, 10, 'd', 1);
     check_failures(&recorded_jacobi2d, &problem, 1 + 2 * (4 + 4 * 6) + 4, NULL);
+    problem.settings = steps[0]; /* a graph's beginning and end, and two steps before and after */
+    check_failures(&recorded_jacobi2d, &problem, 1 + 2 * (4 + 4 * 6) + 1 + 8 + 1 + 8, NULL);
 }
 
 /* Returns the mean of the neighbours' values of the step before, by definition. */
@@ -88,9 +91,9 @@ static void test_definition(void)
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {5, 1}, {8, 8}, {9, 4}, {100, 30}};
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 8; i++) {
         struct duet__problem problem =
-            problem_of(sizes[i / 6][0], sizes[i / 6][1], i % 2 ? 's' : 'd', i % 3);
+            problem_of(sizes[i / 8][0], sizes[i / 8][1], i % 2 ? 's' : 'd', i / 2 % 4);
         recorded_jacobi2d.discard(compute_right(&recorded_jacobi2d, &problem));
     }
 }

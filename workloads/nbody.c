@@ -24,6 +24,7 @@ enum { SUBSETS_MAX = 128 };
 static const struct duet__parameter parameters[] = {
     DUET__SIZES_PARAMETER,
     {"iterations", "1..100000", "30", "steps"},
+    DUET__SUBMIT_PARAMETER,
     {0},
 };
 
@@ -89,19 +90,19 @@ static int step_subset(const struct duet__build *build, const struct duet__tiles
     return duet__tile_task(&one, 0, args, 0, accesses, count + 2);
 }
 
+static int step_all(const struct duet__build *build, unsigned parity)
+{
+    const struct duet__tiles *old = &build->matrices[PLACES + parity];
+    const struct duet__tiles *new = &build->matrices[PLACES + 1 - parity];
+    int error = 0;
+    for (uint32_t i = 0; !error && i < old->row_tiles; i++)
+        error = step_subset(build, old, new, i);
+    return error;
+}
+
 static int nbody_submit(const struct duet__build *build)
 {
-    uint64_t count = iterations(build->problem);
-    int error = 0;
-    for (uint64_t step = 0; !error && step < count; step++) {
-        const struct duet__tiles *old = &build->matrices[PLACES + step % 2];
-        const struct duet__tiles *new = &build->matrices[PLACES + 1 - step % 2];
-        struct duet__build now = *build;
-        now.iteration = (uint32_t)step + 1;
-        for (uint32_t i = 0; !error && i < old->row_tiles; i++)
-            error = step_subset(&now, old, new, i);
-    }
-    return error;
+    return duet__tiled_iterate(build, parameters, step_all);
 }
 
 static void nbody_shapes(const struct duet__problem *problem, struct duet__shape *out)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include <duet/duet.h>
+#include <duet/graph.h>
 #include <duet/machine.h>
 #include <duet/nodes.h>
 #include <duet/parts.h>
@@ -52,6 +53,11 @@ struct recorded {
     double complexity;
 };
 
+/* Tasks that were recorded to be submitted again. */
+struct duet_graph {
+    size_t first, count; /* in the recorder's tasks */
+};
+
 /* Memory that the workload has page-locked. */
 struct recorded_pin {
     uintptr_t begin, end;
@@ -66,6 +72,7 @@ struct duet_runtime {
     unsigned fail_after; /* number of calls that succeed before all others fail; 0: none fails */
     unsigned calls;
     const struct duet_machine *machine;
+    struct duet_graph *graph; /* the one that is recorded; NULL: none is */
 };
 
 /* A task that is expanding. */
@@ -234,6 +241,40 @@ static inline int recorder_submit(struct duet_runtime *recorder, const struct du
     if (recorder_fails(recorder))
         return DUET_ENOMEM;
     g_ptr_array_add(recorder->tasks, recorder_copy(desc));
+    return 0;
+}
+
+static inline int recorder_graph_begin(struct duet_runtime *recorder)
+{
+    g_assert_null(recorder->graph);
+    if (recorder_fails(recorder))
+        return DUET_ENOMEM;
+    recorder->graph = g_new0(struct duet_graph, 1);
+    recorder->graph->first = recorder->tasks->len;
+    return 0;
+}
+
+static inline int recorder_graph_end(struct duet_runtime *recorder, struct duet_graph **out)
+{
+    *out = recorder->graph;
+    recorder->graph = NULL;
+    if (*out && !recorder_fails(recorder)) {
+        (*out)->count = recorder->tasks->len - (*out)->first;
+        return 0;
+    }
+    g_clear_pointer(out, g_free);
+    return DUET_ENOMEM;
+}
+
+static inline int recorder_graph_submit(struct duet_runtime *recorder,
+                                        const struct duet_graph *graph)
+{
+    for (size_t i = graph->first; i < graph->first + graph->count; i++) {
+        if (recorder_fails(recorder))
+            return DUET_ENOMEM;
+        g_ptr_array_add(recorder->tasks,
+                        g_memdup2(recorder->tasks->pdata[i], sizeof(struct recorded)));
+    }
     return 0;
 }
 
@@ -456,6 +497,10 @@ static inline void recorder_execute(struct duet_runtime *recorder, GRand *random
 #define duet_codelet_find recorder_find
 #define duet_submit recorder_submit
 #define duet_unregister recorder_unregister
+#define duet_graph_begin recorder_graph_begin
+#define duet_graph_end recorder_graph_end
+#define duet_graph_submit recorder_graph_submit
+#define duet_graph_free g_free
 #define duet_cut_triangles recorder_cut_triangles
 #define duet_expand_block recorder_block
 #define duet_expand_submit recorder_child
@@ -494,6 +539,7 @@ static inline void recorder_execute(struct duet_runtime *recorder, GRand *random
 #define duet__tiled_build recorded_tiled_build
 #define duet__tiled_retrieve recorded_tiled_retrieve
 #define duet__tiled_fini recorded_tiled_fini
+#define duet__tiled_iterate recorded_tiled_iterate
 #define duet__factor_priority recorded_factor_priority
 #define duet__factor_task recorded_factor_task
 #define duet__factor_diagonal recorded_factor_diagonal

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <duet/graph.h>
 #include <duet/machine.h>
 #include <duet/trace.h>
 
@@ -376,6 +377,30 @@ int duet__tile_task(const struct duet__build *build, unsigned kernel, struct due
                     int priority, const struct duet_access *accesses, size_t access_count)
 {
     return duet__build_task(build, kernel, &args, sizeof args, priority, accesses, access_count);
+}
+
+int duet__tiled_iterate(const struct duet__build *build, const struct duet__parameter *parameters,
+                        int (*step)(const struct duet__build *build, unsigned parity))
+{
+    const uint64_t count = duet__setting_number(build->problem, parameters, "iterations", 1);
+    const bool again =
+        count > 3 && !strcmp(duet__setting(build->problem, parameters, "submit"), "graph");
+    struct duet__build now = *build;
+    struct duet_graph *graph = NULL;
+    uint64_t done = 0;
+    int error = again ? duet_graph_begin(build->runtime) : 0;
+    for (; !error && done < (again ? 2 : count); done++) {
+        now.iteration = again ? 0 : (uint32_t)done + 1;
+        error = step(&now, done % 2);
+    }
+    int ended = again ? duet_graph_end(build->runtime, &graph) : 0;
+    error = error ? error : ended;
+    for (; !error && count - done > 1; done += 2)
+        error = duet_graph_submit(build->runtime, graph);
+    if (!error && done < count)
+        error = step(&now, 0);
+    duet_graph_free(graph);
+    return error;
 }
 
 int duet__factor_priority(const struct duet__build *build, uint32_t k, uint32_t distance)

@@ -147,6 +147,20 @@ DUET_MUST_CHECK int duet__square_check(const struct duet__problem *problem,
                                        const struct duet__parameter *parameters,
                                        struct duet_message *message);
 
+/* Parameter of workloads with iterations that duet__tiled_iterate submits. */
+#define DUET__SUBMIT_PARAMETER                                                                     \
+    {                                                                                              \
+        "submit", "tasks|graph", "tasks",                                                          \
+            "graph: two steps are recorded and submitted again; traces have no iterations"         \
+    }
+
+/*
+ * Submits the steps of a workload with the parameters "iterations" and DUET__SUBMIT_PARAMETER.
+ * Every other step is the same: `step` submits the tasks of one, 0 or 1. Returns the first error.
+ */
+int duet__tiled_iterate(const struct duet__build *build, const struct duet__parameter *parameters,
+                        int (*step)(const struct duet__build *build, unsigned parity));
+
 /* Parameter of workloads with n elements in pieces of `tile` on average: how their lengths are
  * drawn. */
 #define DUET__SIZES_PARAMETER                                                                      \

@@ -298,6 +298,43 @@ def test_timeline(browser, folder):
     check_fits(browser, "timeline")
 
 
+def test_plan(browser, folder):
+    """The plan of a schedule stands below what each worker ran, is searched with it, and said."""
+    duet(folder, "simulate", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480",
+         "--cpus", "2", "--gpus", "1", "--policy", "heft", "--schedule-out", "plan.json")
+    plan = json.loads(pathlib.Path(folder, "plan.json").read_text(encoding="utf-8"))
+    del plan["end_s"]
+    pathlib.Path(folder, "dateless.json").write_text(json.dumps(plan), encoding="utf-8")
+    duet(folder, "simulate", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480",
+         "--cpus", "2", "--gpus", "1", "--policy", "plan.json,plan.json:slack=0,dateless.json",
+         "--noise", "--html", "plan.html")
+    browser.open(folder + "/plan.html")
+    browser.save("plan")
+    exact, helped = browser.texts("figure p")  # and nothing of one without dates
+    assert re.fullmatch(r"Planned makespan 33\.8\d ms, that of the run 34\.\d+ ms "
+                        r"\(\+\d\.\d\d %\); task \d+ began latest, 2\.\d+ ms after its "
+                        r"planned date", exact), exact
+    assert re.search(r"; \d+ of 20 tasks ran on another worker than planned; task", helped), helped
+    width = browser.run("return (document.querySelector('canvas').clientWidth - 76) /"
+                        "Math.max(...extra.recordings.map(one => one.end_s));")
+    browser.point("canvas", 64 + 0.032 * width, 8)
+    browser.says(r"cpu0: dpotrf, task 20\nfrom 3\d\.\d+ ms, for 4\.\d+ ms\n"
+                 r"planned on cpu0 from 29\.\d+ ms, for 4\.\d+ ms\nbegan 1\.\d+ ms late")
+    browser.point("canvas", 64 + 0.032 * width, 26)
+    browser.says(r"plan of cpu0: dpotrf, task 20\nfrom 29\.\d+ ms, for 4\.\d+ ms\n"
+                 r"ran on cpu0 from 3\d\.\d+ ms, for 4\.\d+ ms\nbegan 1\.\d+ ms late")
+    browser.point("canvas", 64 + 0.008 * width, 26)  # nothing is planned, and nobody says why
+    browser.says("")
+    potrf, drawn = [78, 121, 167], count_of(browser, [78, 121, 167])
+    browser.type(".find", "dpotrf")
+    assert count_of(browser, potrf) >= drawn > 0
+    browser.type(".find", "\ue003" * 6 + "20")
+    assert re.fullmatch(r"cpu0: dpotrf, task 20, from .*, planned on cpu0 from .*, began .* late",
+                        browser.texts(".found")[0])
+    assert 0 < count_of(browser, potrf) < drawn / 2
+    check_fits(browser, "plan")
+
+
 def test_interval(browser, folder):
     simulate(folder, "--n", "4800", "--policy", "ws,heft", "--interval", "run", "--html", "i.html")
     browser.open(folder + "/i.html")
@@ -559,6 +596,7 @@ def main():
             test_explanation(browser, folder)
             test_many(browser, folder)
             test_merged(browser, folder)
+            test_plan(browser, folder)
             test_interval(browser, folder)
             test_large(browser, folder)
             test_comparison(browser, folder)

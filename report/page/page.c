@@ -128,16 +128,23 @@ static void put_path(struct duet__json_writer *writer, const struct duet__gantt 
     duet__json_end(writer, '}');
 }
 
-/* Begins a row: members of its bars, in an array each, up to those that depend on the row. */
-static void begin_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
-                      const struct duet__gantt_row *row, double tick_s)
+/* Writes the members of bars of every lane, in an array each. */
+static void put_bars(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                     const struct duet__gantt_row *row, double tick_s)
 {
-    duet__json_print(writer, "\n{name: %s, lane: %u, node: %u", row->name, row->lane, row->node);
     put_dates(writer, row, tick_s);
     put_member(writer, "colours", row, offsetof(struct duet__gantt_bar, colour));
     put_member(writer, "ids", row, offsetof(struct duet__gantt_bar, id));
     if (gantt->merged_s > 0)
         put_member(writer, "counts", row, offsetof(struct duet__gantt_bar, count));
+}
+
+/* Begins a row: members of its bars, up to those that depend on the row. */
+static void begin_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                      const struct duet__gantt_row *row, double tick_s)
+{
+    duet__json_print(writer, "\n{name: %s, lane: %u, node: %u", row->name, row->lane, row->node);
+    put_bars(writer, gantt, row, tick_s);
     if (row->lane != DUET_GANTT_KERNELS) {
         put_member(writer, "bytes", row, offsetof(struct duet__gantt_bar, bytes));
         put_member(writer, "peers", row, /* the memory at the copy's other end */
@@ -271,9 +278,10 @@ static void put_strips(struct duet__json_writer *writer, const struct duet__gant
     duet__counters_fini(&counters);
 }
 
-/* Writes the rows and, if there is an account of the run, gaps and the critical path. */
+/* Writes the rows, with what was planned of each, and, if there is an account of the run, gaps and
+ * the critical path. */
 static void put_rows(struct duet__json_writer *writer, const struct duet__gantt *gantt,
-                     double tick_s)
+                     const struct duet__gantt *planned, double tick_s)
 {
     g_autoptr(GArray) gaps = duet__account_gaps(gantt->recording);
     guint *first = g_new0(guint, gantt->recording->machine->worker_count); /* gap, by worker */
@@ -288,6 +296,11 @@ static void put_rows(struct duet__json_writer *writer, const struct duet__gantt 
         begin_row(writer, gantt, row, tick_s);
         if (gaps && row->lane == DUET_GANTT_KERNELS)
             put_gaps(writer, gantt, row->index, gaps, first[row->index], tick_s);
+        if (planned->row_count && planned->rows[i].bars->len) {
+            duet__json_begin(writer, "plan", '{');
+            put_bars(writer, planned, &planned->rows[i], tick_s);
+            duet__json_end(writer, '}');
+        }
         duet__json_end(writer, '}');
     }
     duet__json_end(writer, ']');
@@ -300,15 +313,22 @@ static void put_rows(struct duet__json_writer *writer, const struct duet__gantt 
     put_strips(writer, gantt, tick_s);
 }
 
-/* Writes one timeline: `of` is the index of its run or case, `name` its policy or side. */
+/* Writes one timeline: `of` is the index of its run or case, `name` its policy or side; `plan` is
+ * what was planned, or NULL. */
 static void put_recording(struct duet__json_writer *writer, size_t of, const char *name,
-                          const struct duet__recording *recording, size_t max_bars)
+                          const struct duet__recording *recording,
+                          const struct duet__run_plan *plan, size_t max_bars)
 {
     const struct duet_machine *machine = recording->machine;
-    struct duet__gantt gantt;
+    const bool is_planned = plan && plan->tasks.event_count;
+    struct duet__gantt gantt, planned = {0};
     double tick_s;
 
-    duet__gantt_init(&gantt, recording, max_bars);
+    duet__gantt_init(&gantt, recording, is_planned ? max_bars / 2 : max_bars);
+    if (is_planned) {
+        duet__gantt_init(&planned, &plan->tasks, max_bars / 2);
+        gantt.end_s = fmax(gantt.end_s, planned.end_s);
+    }
     tick_s = pow(10, floor(log10(gantt.end_s)) - DIGITS);
     duet__json_print(writer,
                      "\n{of: %zu, name: %s, makespan_s: %g, end_s: %g, merged_s: %g, tick_s: %g",
@@ -317,9 +337,16 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     duet__values_write(writer, "nodes", DUET__NAME, machine->nodes->name, machine->node_count,
                        sizeof *machine->nodes);
     put_workers(writer, recording);
-    put_rows(writer, &gantt, tick_s);
+    put_rows(writer, &gantt, &planned, tick_s);
+    if (is_planned)
+        duet__json_print(writer,
+                         "plan: {tasks: %zu, makespan_s: %g, may_move: %d, moved: %zu, late_s: %g, "
+                         "latest: %" PRIu64 "}",
+                         plan->tasks.event_count, plan->tasks.makespan_s, plan->may_move,
+                         plan->moved, plan->late_s, plan->latest);
     duet__json_end(writer, '}');
     duet__gantt_fini(&gantt);
+    duet__gantt_fini(&planned);
 }
 
 /* Begins the second of the page's two pieces of data, which has what the report's JSON lacks, up to
@@ -381,7 +408,7 @@ void duet__page_write_report(FILE *stream, const struct duet__report *report)
 
         if (recording)
             put_recording(&writer, i, report->series[i].policy, recording,
-                          BARS / report->series_count);
+                          report->plans ? &report->plans[i] : NULL, BARS / report->series_count);
     }
     duet__json_print(&writer, "], first_runs: [");
     for (size_t i = 0; i < report->series_count; i++)
@@ -400,7 +427,8 @@ void duet__page_write_why(FILE *stream, const struct duet__why *why)
     duet__why_write_json(stream, why);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
-    put_recording(&writer, 0, trace->policy ? trace->policy : "", &trace->run.recording, BARS);
+    put_recording(&writer, 0, trace->policy ? trace->policy : "", &trace->run.recording, NULL,
+                  BARS);
     duet__json_print(&writer, "]}");
     fputs(rest, stream);
 }
@@ -420,7 +448,7 @@ void duet__page_write_validation(FILE *stream, const struct duet__validation *va
 
         for (int side = 0; side < 2; side++)
             if (sides[side]->recording)
-                put_recording(&writer, i, names[side], sides[side]->recording,
+                put_recording(&writer, i, names[side], sides[side]->recording, sides[side]->plan,
                               BARS / (2 * validation->case_count));
     }
     duet__json_print(&writer, "]}");

@@ -170,6 +170,38 @@ static void test_report(void)
     json_decref(extra);
 }
 
+/* A worker's row has what was planned of it, and a timeline without a plan has nothing of that. */
+static void test_plan(void)
+{
+    static const char *const columns[] = {"lengths", "colours", "ids"};
+    OWNED(sample_fini) struct sample sample;
+    struct duet__run_plan plans[SAMPLE_POLICIES] = {0};
+    struct duet_event planned = {.kind = DUET_EVENT_TASK, .id = 7, .worker = 1, .kernel = 2};
+    json_t *extra, *recordings, *plan;
+    g_autofree char *text = NULL;
+
+    sample_init(&sample, 2, 3, 40);
+    planned.end_s = 2 * sample.recordings[1].makespan_s;
+    plans[1] = (struct duet__run_plan){.tasks = sample.recordings[1], .latest = 7, .late_s = 0.5};
+    plans[1].tasks.events = &planned;
+    plans[1].tasks.event_count = 1;
+    sample.report.plans = plans;
+    text = report_page(&sample.report);
+    extra = data_of(text, "extra");
+    recordings = json_object_get(extra, "recordings");
+    g_assert_cmpuint(count_of(text, "\"plan\""), ==, 2);
+    plan = json_object_get(json_array_get(recordings, 1), "plan");
+    g_assert_cmpint(json_integer_value(json_object_get(plan, "latest")), ==, 7);
+    g_assert_cmpfloat(json_number_value(json_object_get(json_array_get(recordings, 1), "end_s")),
+                      ==, planned.end_s);
+    plan = json_array_get(json_object_get(json_array_get(recordings, 1), "rows"), 1);
+    plan = json_object_get(plan, "plan");
+    for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
+        g_assert_cmpuint(json_array_size(json_object_get(plan, columns[i])), ==, 1);
+    g_assert_cmpint(sum_of(json_object_get(plan, "ids")), ==, 7);
+    json_decref(extra);
+}
+
 static void test_without_recording(void)
 {
     OWNED(sample_fini) struct sample sample;
@@ -236,8 +268,11 @@ static void test_validation(void)
 {
     static const size_t counts[] = {0, 1, 40};
     OWNED(testing_fini) struct testing_validation the;
+    struct duet__run_plan plan = {.moved = 0};
 
     testing_init(&the, 40, 60);
+    plan.tasks = *the.cases[0].measured.recording;
+    the.cases[0].measured.plan = &plan;
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
         json_t *report, *extra;
         g_autofree char *text = NULL;
@@ -250,9 +285,11 @@ static void test_validation(void)
         timelines = json_array_size(json_object_get(extra, "recordings"));
         g_assert_cmpuint(json_array_size(json_object_get(report, "cases")), ==, counts[i]);
         g_assert_cmpuint(timelines, ==, 2 * counts[i] - (counts[i] > 7));
+        g_assert_true((counts[i] > 0) == (strstr(text, "\"may_move\"") != NULL));
         json_decref(report);
         json_decref(extra);
     }
 }
 
-TEST_MAIN(test_report, test_without_recording, test_emulated, test_merged, test_validation)
+TEST_MAIN(test_report, test_plan, test_without_recording, test_emulated, test_merged,
+          test_validation)

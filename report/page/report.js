@@ -144,7 +144,8 @@ function reportPage(report) {
     extra.first_runs.map(one => one.choice && html`<p class="soft">${one.choice}</p>`)}</section>
     ${extra.recordings.length > 0 && html`<section id="timelines"><h2>Timelines</h2>${
     timelines(extra.recordings, `one time axis. Below a GPU's kernels: copies in, out.${
-      report.runs[0].nodes ? " Below a node's CPUs: messages in, out." : ''}`)
+      report.runs[0].nodes ? " Below a node's CPUs: messages in, out." : ''}${
+      extra.recordings.some(one => one.plan) ? ' Below what a worker ran: its plan.' : ''}`)
   }</section>`}
     ${extra.recordings.map(firstRun)}`;
 }

@@ -17,12 +17,16 @@ function kernelColour(name) {
   return extra.colours[kernelNames.indexOf(name) % extra.colours.length];
 }
 
+/** The rows of a recording; what was planned of a worker's row is a row below it, with `of`. */
+const rowsOf = recording => recording.rows.flatMap(row =>
+  row.plan ? [row, {...row.plan, name: row.name, lane: 0, node: row.node, of: row}] : [row]);
+
 /** Gives each row a place, at row.y, row.height high. Returns the height of all. */
 function placeRows(rows) {
   let y = 2;
   rows.forEach((row, index) => {
-    row.y = y += index && row.node !== rows[index - 1].node ? 5 : 2;
-    row.height = row.lane ? 5 : 16;
+    row.y = y += row.of ? 1 : index && row.node !== rows[index - 1].node ? 5 : 2;
+    row.height = row.lane ? 5 : row.of ? 9 : 16;
     y += row.height;
   });
   return y + 3;
@@ -171,7 +175,7 @@ function find(recording, {task, named}) {
     words.push(`${plural(all.copies, 'copy', 'copies')}, ${time(all.copies_s)} in all`);
   if (all.place)
     words.push(describeBars(recording, dated(all.place.row, recording.tick_s), [all.place.bar])
-      .replace('\n', ', '));
+      .replaceAll('\n', ', '));
   return {place: all.place, words: words.join('; ') || 'nothing found',
     has: row => i => task !== null ? !row.lane && row.ids[i] === task
       : row.lane ? copies[row.colours[i]] : kernels[row.colours[i]]};
@@ -198,6 +202,7 @@ function timelines(recordings, hint) {
   const figure = (one, i) => html`<figure><figcaption><b>${one.name}</b>
     <span class="soft">${one.caption}</span><span class="found"></span><span class="note"
     role="status" id="note-${one.of}-${i}"></span></figcaption>
+    ${one.plan && html`<p class="soft">${planOf(one)}</p>`}
     <div class="rows"><canvas tabindex="0" role="img" aria-label="Timeline, ${one.name}"
     aria-describedby="note-${one.of}-${i}"></canvas><div></div><i class="pick"></i></div></figure>`;
   return html`<div class="tools"><span><button data-zoom="2">Zoom in</button>
@@ -263,8 +268,11 @@ function liveTimelines(box, recordings) {
     context.textAlign = 'right';
     context.textBaseline = 'middle';
     seen.filter(row => !row.lane && row.y + row.height <= chart.top + chart.sight)
-      .forEach(row => context.fillText(row.name, LEFT - 8,
-        row.y - chart.top + row.height / 2 + 0.5));
+      .forEach(row => {
+        context.fillStyle = colour(row.of ? 'soft' : 'text');
+        context.fillText(row.of ? 'plan' : row.name, LEFT - 8,
+          row.y - chart.top + row.height / 2 + 0.5);
+      });
     chart.strips.forEach(strip => labelStrip(context, strip, colour));
     chart.note.textContent = noteOf(found, recording.merged_s, seen.length, chart.rows.length);
   }
@@ -428,7 +436,8 @@ function liveTimelines(box, recordings) {
 
 /** One timeline of a figure: its places and elements. */
 function makeChart(recording, figure) {
-  const {rows, path, tick_s: tick} = recording, scroller = figure.querySelector('.rows');
+  const {path, tick_s: tick} = recording, scroller = figure.querySelector('.rows');
+  const rows = rowsOf(recording);
   const [canvas, room] = scroller.children;
   const all = placeRows(rows), sight = Math.min(all, ROWS), strips = placeStrips(recording, sight);
   const chart = {recording, rows, canvas, sight, strips, top: 0, search: null,
@@ -439,6 +448,12 @@ function makeChart(recording, figure) {
   room.style.height = `${all - sight}px`;
   chart.pick.hidden = true;
   if (path) dated(path, tick);
+  const placesOf = some => new Map(rows.filter(row => !row.lane && some(row)).flatMap(row =>
+    row.ids.map((id, bar) => [id, {row, bar}])));
+  if (recording.plan) {
+    recording.ran = placesOf(row => !row.of);
+    recording.planned = placesOf(row => row.of);
+  }
   return chart;
 }
 
@@ -478,7 +493,7 @@ function describeRow(recording, row, moment, pixel) {
   const wide = near.filter(k => row.start[k] <= moment && row.end[k] >= moment &&
     row.end[k] - row.start[k] >= THIN * pixel);
   if (near.length) return describeBars(recording, row, wide.length ? wide : near);
-  return row.lane ? null : describeGap(recording, row, i);
+  return row.lane || row.of ? null : describeGap(recording, row, i);
 }
 
 /** The gap before a bar of a worker's row: each reason with its time, the longest first. */
@@ -503,9 +518,36 @@ function describeBars(recording, row, bars) {
   const [what, number] = row.lane
     ? [(row.lane === 2 ? ends.reverse() : ends).join(' → '),
       several ? plural(events, 'copy', 'copies') : `handle ${row.ids[i]}`]
-    : [`${row.name}: ${recording.kernels[row.colours[i]] || '?'}`,
+    : [`${row.of ? 'plan of ' : ''}${row.name}: ${recording.kernels[row.colours[i]] || '?'}`,
       several ? plural(events, 'task') : `task ${row.ids[i]}`];
   const size = row.lane ? `, ${bytes(d3.sum(bars, k => row.bytes[k]))}` : '';
   return `${what}${several ? ' and others' : ''}, ${number}${size}\n` +
-    `from ${date(row.start[i])}, for ${date(length)}${bars.length > 1 ? ', all in one pixel' : ''}`;
+    `from ${date(row.start[i])}, for ${date(length)}${bars.length > 1 ? ', all in one pixel' : ''}${
+      several ? '' : describeOther(recording, row, i)}`;
+}
+
+/** Where a task ran, of a bar of its plan, or was planned to; "" if either is not known. */
+function describeOther(recording, row, i) {
+  if (!recording.plan || row.lane) return '';
+  const [ran, planned] = [recording.ran, recording.planned].map(tasks => tasks.get(row.ids[i]));
+  if (!ran || !planned) return '';
+  const [actual, due] = [ran, planned].map(one => dated(one.row, recording.tick_s).start[one.bar]);
+  const other = row.of ? ran : planned, from = other.row.start[other.bar], late = actual - due;
+  return `\n${row.of ? 'ran' : 'planned'} on ${other.row.name} from ${date(from)}, for ${
+    date(other.row.end[other.bar] - from)}\nbegan ${isLate(recording, Math.abs(late))
+    ? `${time(Math.abs(late))} ${late < 0 ? 'early' : 'late'}` : 'when planned'}`;
+}
+
+/** Dates of the page are rounded. */
+const isLate = (recording, seconds) => seconds > 2 * recording.tick_s;
+
+/** How a run differs from its plan. */
+function planOf(recording) {
+  const {plan, makespan_s: makespan} = recording;
+  const moved = plan.may_move
+    ? `${plan.moved} of ${plural(plan.tasks, 'task')} ran on another worker than planned; ` : '';
+  return `Planned makespan ${time(plan.makespan_s)}, that of the run ${time(makespan)} (${
+    percent(makespan / plan.makespan_s - 1)}); ${moved}${isLate(recording, plan.late_s)
+    ? `task ${plan.latest} began latest, ${time(plan.late_s)} after its planned date`
+    : 'no task began later than planned'}`;
 }
