@@ -116,6 +116,12 @@ def test_slack():
     strict, waits, helps = makespans(SIMULATE, "--cpus", 2, "--gpus", 0, "--policy",
                                      f"{late},{late}:slack=2000,{late}:slack=10").values()
     assert abs(waits / strict - 1) < 1e-4 and helps < strict * 0.7, (strict, waits, helps)
+    # what its own worker ends earlier is left to that: a GPU's tasks, by CPUs that wait
+    big = SIMULATE.replace("4800", "9600")
+    plan = HERE / "big.json"
+    makespans(big, "--policy", "dmdas", "--schedule-out", plan)
+    strict, loose = makespans(big, "--policy", f"{plan},{plan}:slack=0.01").values()
+    assert loose < strict * 1.1, (strict, loose)
     # a device that is lost has its tasks taken by others
     lost = written("lost.json", {"schedule": {"gpu0": [*range(2, 35)], "cpu0": [1, 35]}})
     problem = ["run", "cholesky", "--emulate", "free", "--n", 640, "--tile", 128, "--cpus", 1,

@@ -2,7 +2,7 @@
 /*
  * The policy that follows a schedule. Each worker runs its tasks in their order, and waits for the
  * next one if that is not ready. With slack, a worker that would wait takes a task of another one
- * instead that is planned earlier than its own next task.
+ * instead that is planned earlier than its own next task, and that it ends earlier than the other.
  *
  * Runs follow each other in one runtime; a run begins with the first task after the opening,
  * duet_stats_reset or duet_recover. Places and marks carry the number of their run, so that nothing
@@ -177,6 +177,8 @@ static void set_next(const struct state *state, struct following *worker, uint32
 struct look {
     const struct state *state;
     const struct following *self;
+    struct duet_view *view;
+    unsigned worker;
     uint32_t next;                     /* place of its next task */
     const struct duet__planned *ahead; /* plan of that; NULL: none is left */
 };
@@ -202,8 +204,35 @@ static double due(const struct duet__planned *planned)
 }
 
 /*
- * Scores the worker's next task, or else tasks that are planned earlier, in the order of their
- * plans; tasks of a worker that cannot run them are due at once.
+ * True if the worker would end another one's task before that one does: its time, copies included,
+ * by the ratio of the two workers' expected times, is not above that planned from the other's next
+ * task up to the end of this one. So a slow worker helps only one that has much left to do.
+ */
+static bool ends_earlier(const struct look *look, const struct duet_task *task,
+                         const struct duet__planned *planned)
+{
+    const struct state *state = look->state;
+    const struct duet__schedule *schedule = state->schedule;
+    const unsigned other = state->workers[planned->worker];
+    const double own_s = duet_view_seconds(look->view, look->worker, task),
+                 other_s = duet_view_seconds(look->view, other, task),
+                 copies_s = duet_view_transfer_seconds(look->view, look->worker, task, true);
+    const bool dated = planned->end_s >= planned->start_s; /* else tasks count alike */
+    const double length = dated ? planned->end_s - planned->start_s : 1;
+    const uint32_t next = next_of(state, duet_view_worker_state(look->view, other));
+    const uint32_t ahead = planned->place - MIN(next, planned->place);
+    const uint32_t *order = schedule->order + schedule->first[planned->worker];
+    const struct duet__planned *first = &schedule->tasks[order[planned->place - ahead]];
+
+    return !(own_s > 0 && other_s > 0) ||
+           (own_s + copies_s) / other_s * length <=
+               length + (dated ? planned->start_s - first->start_s : ahead);
+}
+
+/*
+ * Scores the worker's next task, or else tasks that are planned earlier and that it ends earlier
+ * than theirs would, in the order of their plans; tasks of a worker that cannot run them are due at
+ * once.
  */
 static double score_early(void *context, const struct duet_view *view, const struct duet_task *task)
 {
@@ -213,8 +242,10 @@ static double score_early(void *context, const struct duet_view *view, const str
 
     if (!planned || (planned->worker == look->self->number && planned->place == look->next))
         return INFINITY;
-    return !look->ahead || due(planned) + state->slack_s <= due(look->ahead) ||
-                   !duet_view_can_run(view, state->workers[planned->worker], task)
+    if (!duet_view_can_run(view, state->workers[planned->worker], task))
+        return -due(planned);
+    return (!look->ahead || due(planned) + state->slack_s <= due(look->ahead)) &&
+                   (planned->worker == look->self->number || ends_earlier(look, task, planned))
                ? -due(planned)
                : -INFINITY;
 }
@@ -239,7 +270,11 @@ static struct duet_task *pop_early(struct state *state, struct duet_view *view, 
                                    struct following *own)
 {
     struct duet_list *shared = duet_view_shared(view);
-    struct look look = {.state = state, .self = own, .next = next_of(state, own)};
+    struct look look = {.state = state,
+                        .self = own,
+                        .view = view,
+                        .worker = worker,
+                        .next = next_of(state, own)};
     struct duet_task *task, *other;
     const struct duet__planned *planned;
 
