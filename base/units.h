@@ -14,7 +14,6 @@
 
 #include <duet/error.h>
 #include <duet/machine.h>
-#include <duet/nodes.h>
 
 /* The most that is taken of what has no limit of its own. */
 enum { UNITS_GPU_WINDOW_MAX = DUET_WINDOW_MAX, UNITS_GPU_STREAMS_MAX = 64 };

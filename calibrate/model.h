@@ -12,7 +12,6 @@
 
 #include <duet/error.h>
 #include <duet/machine.h>
-#include <duet/trace.h>
 
 #include "base/stats.h"
 #include "platforms/model/curves.h"

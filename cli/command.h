@@ -5,7 +5,6 @@
 
 #include <glib.h>
 
-#include <duet/error.h>
 
 /* Exit status of the command. */
 enum {

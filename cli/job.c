@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include <duet/model.h>
 #include <duet/policy.h>
 
 #include "cli/command.h"

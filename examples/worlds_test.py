@@ -19,7 +19,6 @@ from repository import ROOT, skip
 # of conjugate gradients are so short that evictions in so little memory depend on microseconds.
 PROGRAMS = {
     "fibonacci": (["8"], None, 100),
-    "queens": (["6", "3"], None, 100),
     "merge_sort": (["100000"], None, 10),
     "dot_product": (["20000", "20"], "32kB", 100),
     "conjugate_gradients": (["8", "4"], None, 100),

@@ -7,7 +7,6 @@
 #ifndef DUET_NODES_MPI_H
 #define DUET_NODES_MPI_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

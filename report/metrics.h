@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-#include "platforms/platform.h"
 #include "report/report.h"
 
 /* A metric of a run. Outputs whose name is NULL leave it out. */

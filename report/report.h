@@ -11,9 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include <glib.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "runs/interval.h"

@@ -3,7 +3,6 @@
 #ifndef DUET_RUNS_IMPROVE_H
 #define DUET_RUNS_IMPROVE_H
 
-#include "runs/monitor.h"
 #include "runs/request.h"
 #include "runtime/schedule.h"
 #include "trace/run.h"

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <glib.h>
 
 #include <duet/policy.h>
 

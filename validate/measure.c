@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/stats.h"
 #include "calibrate/microbench.h"
 #include "runs/interval.h"
 #include "runs/session.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gives copies to CUDA: directly, or piece by piece through staging buffers. */
-#include <stdio.h>
 
 #include "backends/cuda/internal.h"
 

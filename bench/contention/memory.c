@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts memory functions that the compiler leaves to the C library: linked with
  * -Wl,--wrap=memset,--wrap=memcpy. */
-#include <string.h>
 
 #include "bench/contention/contention.h"
 

@@ -4,7 +4,6 @@
  * compiler brings: libgomp or libomp.
  */
 #include "bench/overhead/overhead.h"
-#include "bench/timing.h"
 
 const char peer_name[] = OVERHEAD_NAME;
 
