@@ -67,7 +67,12 @@ void duet__job_take_values(struct duet__job *job)
     request->verify = (enum duet__verified)values->verify;
 }
 
-int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
+/*
+ * Reads options, answers --help, "--policy help" and "--model help", and sets the request from the
+ * values. Arguments that are no options stay in *argv. Returns -1 if the command shall go on, else
+ * the exit status.
+ */
+static int job_parse(struct duet__job *job, int *argc, char ***argv)
 {
     const struct duet__values *values = &job->values;
 
@@ -90,7 +95,7 @@ int duet__command_run(const struct duet__command *command, int argc, char **argv
     int status;
 
     duet__job_init(&job, command, argc, argv);
-    status = duet__job_parse(&job, &argc, &argv);
+    status = job_parse(&job, &argc, &argv);
     if (status < 0)
         status = command->work(&job, argc, argv);
     duet__launched_as(&count);

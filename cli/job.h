@@ -52,13 +52,6 @@ void duet__job_init(struct duet__job *job, const struct duet__command *command, 
 
 void duet__job_fini(struct duet__job *job);
 
-/*
- * Reads options, answers --help, "--policy help" and "--model help", and sets the request from the
- * values. Arguments that are no options stay in *argv. Returns -1 if the command shall go on, else
- * the exit status.
- */
-int duet__job_parse(struct duet__job *job, int *argc, char ***argv);
-
 /* Returns the kind of options of this command that a table varies, DUET__FACTOR or DUET__CASE; 0:
    none. */
 unsigned duet__job_factors(const struct duet__job *job);

@@ -106,7 +106,6 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
 unsigned duet__extra_room(const struct duet_task_desc *desc);
 void duet__extra_refused(struct duet_task *task);
 void duet__extra_free(struct duet_task *task);
-void duet__extra_forget(struct duet_view *view, struct duet_task *task);
 void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, struct duet_task *task);
 void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child);
 void duet__extra_failed(struct duet_task *task, int status);

@@ -182,7 +182,7 @@ void duet__expansion_failed(struct duet_expansion *expansion, int error)
 /* Expanding */
 
 /* Calls the codelet's function with the buffers of the host. */
-int duet__expand_call(struct duet_expansion *expansion)
+static int expand_call(struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     struct duet_buffer few[BUFFERS], *buffers = few;
@@ -222,7 +222,7 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
         expansion->task = task;
         expansion->view = view;
         atomic_init(&expansion->unfinished, 1);
-        status = duet__expand_call(expansion);
+        status = expand_call(expansion);
         expansion->view = NULL;
     }
     if (status) {
@@ -244,7 +244,7 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
 /* Ending                                                                                       */
 
 /* Frees blocks that nobody uses. */
-void duet__blocks_free(struct duet_expansion *expansion)
+static void blocks_free(struct duet_expansion *expansion)
 {
     while (expansion->blocks)
         expansion->blocks = duet__parts_remove(expansion->core, expansion->blocks);
@@ -258,7 +258,7 @@ static struct duet_task *expansion_finish(struct duet_view *view, struct duet_ex
     duet__extra_failed(task, error);
     if (error && task->parent)
         duet__expansion_failed(task->parent, error);
-    duet__blocks_free(expansion);
+    blocks_free(expansion);
     free(expansion);
     duet__graph_finish(view, task, DUET_HOST, false, !error);
     return task;
@@ -324,7 +324,7 @@ static struct duet_task *gather_new(struct duet_expansion *expansion)
  * Brings all blocks to the host's memory. Returns false if there is no memory: the run has then
  * failed.
  */
-bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
+static bool gather_blocks(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = gather_new(expansion);
     if (!task) {
@@ -352,7 +352,7 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
         duet__children_ended(view, expansion);
         return NULL;
     }
-    return expansion->block_count && duet__gather(view, expansion)
+    return expansion->block_count && gather_blocks(view, expansion)
                ? NULL
                : expansion_finish(view, expansion);
 }
@@ -383,7 +383,7 @@ void duet__body_ready(struct duet_view *view, struct duet_expansion *body)
 
 void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
 {
-    if (body->block_count == 0 || !duet__gather(view, body))
+    if (body->block_count == 0 || !gather_blocks(view, body))
         duet__body_ready(view, body);
 }
 
@@ -466,14 +466,13 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     body.self->body = &body;
     body.self->depth++;
     /* what orders tasks of such a parent is no data of theirs */
-    int status =
-        task->access_count && !body.any_data ? duet__expand_call(&body) : call_alone(&body);
+    int status = task->access_count && !body.any_data ? expand_call(&body) : call_alone(&body);
     if (body.any)
         wait_for_children(&body, true);
     body.self->body = body.below;
     body.self->depth--;
     if (body.blocks)
-        duet__blocks_free(&body);
+        blocks_free(&body);
     if (!status) /* it fails with its children */
         status = atomic_load_explicit(&body.failed, memory_order_acquire);
     return status;

@@ -28,11 +28,6 @@ struct duet_expansion {
     struct duet_message *message;
 };
 
-/* expand.c */
-int duet__expand_call(struct duet_expansion *expansion);
-bool duet__gather(struct duet_view *view, struct duet_expansion *expansion);
-void duet__blocks_free(struct duet_expansion *expansion);
-
 /*
  * expand.c, for tasks that wait: next steps when the last child has ended, and when the blocks have
  * arrived

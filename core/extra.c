@@ -144,7 +144,7 @@ void duet__extra_failed(struct duet_task *task, int status)
 }
 
 /* Ends the reference of a task that is dropped, and frees its extra. No lock held. */
-void duet__extra_forget(struct duet_view *view, struct duet_task *task)
+static void extra_forget(struct duet_view *view, struct duet_task *task)
 {
     struct duet_ref *lost = task->extra->lost;
     task->extra->lost = NULL;
@@ -178,7 +178,7 @@ void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, stru
         duet__ref_postpone(&kernel->extra->lost, task->extra->ref);
         task->extra->ref = NULL;
     }
-    duet__extra_forget(view, task);
+    extra_forget(view, task);
 }
 
 /* depth of duet_done_fn calls on this thread, which may be the application's */
@@ -212,5 +212,5 @@ RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
         extra->done(view->core, extra->done_arg, extra->status);
         in_done--;
     }
-    duet__extra_forget(view, task);
+    extra_forget(view, task);
 }

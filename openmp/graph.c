@@ -411,7 +411,8 @@ static void trim_initial(struct duet__omp_task *initial)
     initial->own_ns = 0;
 }
 
-bool duet__omp_graph_make(struct duet__omp_graph *graph)
+/* Makes `graph`, zeroed but for its recording, which is used up. false: out of memory. */
+static bool graph_make(struct duet__omp_graph *graph)
 {
     struct walk walk = {.graph = graph, .runtime = graph->of->runtime_module};
     struct duet__omp_task *volatile task = graph->of->initial; /* volatile for longjmp */
@@ -440,7 +441,7 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph)
     return !task;
 }
 
-void duet__omp_graph_fini(struct duet__omp_graph *graph)
+static void graph_fini(struct duet__omp_graph *graph)
 {
     const struct duet__omp_place *places = graph->kernels.items;
 
@@ -524,13 +525,13 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
     file = fopen(temporary, "w");
     if (!file)
         return strerror(errno);
-    if (recording->initial && !duet__omp_graph_make(&graph))
+    if (recording->initial && !graph_make(&graph))
         problem = "there is not enough memory for it";
     else if (!duet__omp_names(graph.kernels.items, graph.kernels.count, recording->of_gcc))
         problem = "there is not enough memory for its names";
     else if (!duet__gzip_write(path, file, write_graph, &graph) || fsync(fileno(file)))
         problem = strerror(errno);
-    duet__omp_graph_fini(&graph);
+    graph_fini(&graph);
     fclose(file);
     if (!problem && rename(temporary, path))
         problem = strerror(errno);

@@ -124,11 +124,6 @@ struct duet__omp_graph {
     uint32_t data_count;
 };
 
-/* Makes `graph`, zeroed but for its recording, which is used up. false: out of memory. */
-bool duet__omp_graph_make(struct duet__omp_graph *graph);
-
-void duet__omp_graph_fini(struct duet__omp_graph *graph);
-
 /*
  * Returns a function that the program calls and LLVM's runtime lacks, or has with another meaning;
  * or NULL. From then on a fault (SIGSEGV) of such a program in LLVM's or gcc's runtime ends it with

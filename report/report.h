@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-
 #include <duet/machine.h>
 
 #include "runs/interval.h"
@@ -93,18 +92,8 @@ char *duet__report_problem(const struct duet__report *report);
  * figures leave out for that; nothing if count is 0. */
 void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_t left_out);
 
-/* Returns "error", or, if nothing was predicted, "difference". */
-const char *duet__error_word(const struct duet__validation *validation);
-
 /* Returns "dgemm on c2050", or the name of the reason. Borrowed from the difference or constant. */
 const char *duet__difference_name(const struct duet__difference *difference);
-
-/* A time with four significant digits and its unit: "15.20 ms". The caller frees it with g_free. */
-char *duet__time_text(double seconds);
-
-/* A share in percent, always with a sign: "+5.2 %"; "-" if not known. The caller frees it with
- * g_free. */
-char *duet__percent_text(double share);
 
 /*
  * Returns the main part of a case's difference: the largest one that is not idle, overhead or

@@ -17,7 +17,8 @@
  * wait for a kernel on the critical path are idle, so that its own part is smaller. */
 static const double cause_share = 1.0 / 3;
 
-const char *duet__error_word(const struct duet__validation *validation)
+/* Returns "error", or, if nothing was predicted, "difference". */
+static const char *error_word(const struct duet__validation *validation)
 {
     return strcmp(validation->first_name, "predicted") == 0 ? "error" : "difference";
 }
@@ -27,7 +28,8 @@ const char *duet__difference_name(const struct duet__difference *difference)
     return difference->what[0] ? difference->what : duet__reason_name(difference->reason);
 }
 
-char *duet__time_text(double seconds)
+/* A time with four significant digits and its unit: "15.20 ms". The caller frees it with g_free. */
+static char *time_text(double seconds)
 {
     double scale;
     const char *unit = duet__gantt_unit(fabs(seconds), &scale);
@@ -38,7 +40,9 @@ char *duet__time_text(double seconds)
                            unit);
 }
 
-char *duet__percent_text(double share)
+/* A share in percent, always with a sign: "+5.2 %"; "-" if not known. The caller frees it with
+ * g_free. */
+static char *percent_text(double share)
 {
     if (!isfinite(share))
         return g_strdup("-");
@@ -77,9 +81,9 @@ char *duet__culprit_text(const struct duet__validation *validation,
 
     if (!most)
         return NULL;
-    first = duet__time_text(most->first);
-    second = duet__time_text(most->second);
-    change = most->second > 0 ? duet__percent_text(most->first / most->second - 1) : NULL;
+    first = time_text(most->first);
+    second = time_text(most->second);
+    change = most->second > 0 ? percent_text(most->first / most->second - 1) : NULL;
     return g_strdup_printf("%s%s %s %s, %s %s%s%s%s", duet__difference_name(most),
                            most->reason == DUET_REASON_KERNEL ? " takes" : ":", first,
                            validation->labels[0], second, validation->labels[1], change ? " (" : "",
@@ -226,7 +230,7 @@ static bool has_intervals(const struct duet__validation *validation)
 static void add_heads(struct duet__table *table, const struct duet__validation *validation,
                       const char *unit)
 {
-    const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
+    const char *word = strcmp(error_word(validation), "error") == 0 ? "error" : "diff.";
     const bool any = has_intervals(validation);
     const char *later = any ? "90% of" : "95% of";
     const char *const heads[2][COLUMNS] = {
@@ -417,14 +421,14 @@ static void put_failed(FILE *stream, const struct duet__validation *validation)
         fprintf(stream, "FAILED: %zu of %zu cases over %g %%\n", validation->failed,
                 validation->case_count, limit);
     else if (validation->fail_over > 0 && validation->known && !validation->unsettled)
-        fprintf(stream, "passed: no %s over %g %%\n", duet__error_word(validation), limit);
+        fprintf(stream, "passed: no %s over %g %%\n", error_word(validation), limit);
 }
 
 static void put_summary(FILE *stream, const struct duet__validation *validation)
 {
     if (validation->known) {
         fprintf(stream, "\nabsolute %s: median %.1f %%, 95 %% of the cases below %.1f %%",
-                duet__error_word(validation), validation->median * 100, validation->p95 * 100);
+                error_word(validation), validation->median * 100, validation->p95 * 100);
         fprintf(stream, ", worst %.1f %%; bias %+.1f %%\n", validation->worst * 100,
                 validation->bias * 100);
         if (validation->verdict)
@@ -463,7 +467,7 @@ static void add_part(struct duet__table *table, double seconds, double whole_s)
     const char *unit = duet__gantt_unit(whole_s, &scale);
 
     duet__table_print(table, "%+.*f %s", duet__decimals(whole_s * scale, 5), seconds * scale, unit);
-    duet__table_add(table, duet__percent_text(whole_s > 0 ? seconds / whole_s : NAN));
+    duet__table_add(table, percent_text(whole_s > 0 ? seconds / whole_s : NAN));
 }
 
 /* Adds the two figures behind a part; nothing if there are none. */
@@ -473,8 +477,8 @@ static void add_figures(struct duet__table *table, double first, double second, 
         duet__table_print(table, "\t\t");
         return;
     }
-    duet__table_add(table, duet__time_text(first));
-    duet__table_add(table, duet__time_text(second));
+    duet__table_add(table, time_text(first));
+    duet__table_add(table, time_text(second));
     duet__table_say(table, what);
 }
 
@@ -517,7 +521,7 @@ static void explain_case(FILE *stream, const struct duet__validation *validation
 {
     const struct duet__explanation *explanation = &the->explanation;
     g_autofree char *name = duet__case_name(the);
-    g_autofree char *error = duet__percent_text(the->error);
+    g_autofree char *error = percent_text(the->error);
     g_autofree char *line = g_strdup_printf("%s: %s", name, error);
     g_autofree char *culprit = duet__culprit_text(validation, explanation);
     g_autofree char *cause = g_strdup_printf("  largest cause: %s", culprit);
@@ -537,7 +541,7 @@ static void explain_all(FILE *stream, const struct duet__validation *validation,
     size_t shown = MIN(causes->count, PARTS);
     g_autofree char *head =
         g_strdup_printf("where the %s comes from, mean of %zu case%s, of the makespan %s:",
-                        duet__error_word(validation), causes->cases, causes->cases == 1 ? "" : "s",
+                        error_word(validation), causes->cases, causes->cases == 1 ? "" : "s",
                         validation->labels[1]);
     struct duet__table table;
     double rest = 0;
@@ -548,16 +552,16 @@ static void explain_all(FILE *stream, const struct duet__validation *validation,
     table.page = DUET__WIDE_PAGE;
     for (size_t i = 0; i < shown; i++) {
         duet__table_say(&table, causes->parts[i].name);
-        duet__table_add(&table, duet__percent_text(causes->parts[i].share));
+        duet__table_add(&table, percent_text(causes->parts[i].share));
     }
     for (size_t i = shown; i < causes->count; i++)
         rest += causes->parts[i].share;
     if (shown < causes->count) {
         add_others(&table, causes->count - shown);
-        duet__table_add(&table, duet__percent_text(rest));
+        duet__table_add(&table, percent_text(rest));
     }
     duet__table_say(&table, "sum");
-    duet__table_add(&table, duet__percent_text(causes->whole));
+    duet__table_add(&table, percent_text(causes->whole));
     duet__table_put(&table, stream, 2);
 }
 

@@ -56,7 +56,9 @@ static double span_of(const struct duet__results *results, const struct duet__ce
     return INFINITY;
 }
 
-double duet__study_chance(const struct duet__results *results, size_t index, size_t rank)
+/* Returns the part of the seeds with which the cell of this rank in a case has the shortest run:
+   its chance to be the best on a machine that is drawn (--interval); NaN of too few runs. */
+static double chance_of(const struct duet__results *results, size_t index, size_t rank)
 {
     const struct duet__cell *all = &results->cells[results->cases[index]], *own = all + rank;
     const size_t count = results->cases[index + 1] - results->cases[index];
@@ -141,7 +143,7 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
         duet__table_add(table, choice_of(results, rank ? best : best + 1));
     duet__table_say(table, lead.sure);
     if (has_chances(results))
-        duet__table_print(table, "%.0f", 100 * duet__study_chance(results, index, rank));
+        duet__table_print(table, "%.0f", 100 * chance_of(results, index, rank));
 }
 
 /* Adds the line of a case, or of a worse setting in it. */

@@ -197,10 +197,6 @@ guint duet__study_ranked(const struct duet__results *results);
 
 struct duet__lead duet__study_lead(const struct duet__results *results, size_t index);
 
-/* Returns the part of the seeds with which the cell of this rank in a case has the shortest run:
-   its chance to be the best on a machine that is drawn (--interval); NaN of too few runs. */
-double duet__study_chance(const struct duet__results *results, size_t index, size_t rank);
-
 /* Returns a sentence about the setting that is best for all cases together, for g_free; NULL if
    there is none that all cases have, or nothing to choose. */
 char *duet__study_advice(const struct duet__results *results);

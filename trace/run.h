@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-
 #include <duet/error.h>
 #include <duet/trace.h>
 
@@ -164,9 +163,6 @@ DUET_MUST_CHECK int duet__run_take(const struct duet_runtime *runtime, bool reco
  * all. What cannot be written is missed when it is read.
  */
 
-/* Reads an array of `count` elements, with room for one more: of malloc. NULL: the file is not as
-   long as it says. */
-void *duet__wire_read(FILE *stream, size_t count, size_t bytes);
 void duet__wire_write(FILE *stream, const void *array, size_t count, size_t bytes);
 
 /* Writes the arrays that a recording points to, names as texts with their ends. */

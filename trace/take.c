@@ -13,7 +13,9 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Recordings as bytes, between processes of the same program                                   */
 
-void *duet__wire_read(FILE *stream, size_t count, size_t bytes)
+/* Reads an array of `count` elements, with room for one more: of malloc. NULL: the file is not as
+   long as it says. */
+static void *wire_read(FILE *stream, size_t count, size_t bytes)
 {
     void *array = count < SIZE_MAX / bytes ? calloc(count + 1, bytes) : NULL;
 
@@ -74,7 +76,7 @@ static void arrays_of(struct duet_machine *machine, struct array arrays[ARRAYS])
 
 static struct duet_machine *read_machine(FILE *stream, bool *whole)
 {
-    struct duet_machine *machine = duet__wire_read(stream, 1, sizeof *machine);
+    struct duet_machine *machine = wire_read(stream, 1, sizeof *machine);
     struct array arrays[ARRAYS];
 
     *whole = machine != NULL;
@@ -82,7 +84,7 @@ static struct duet_machine *read_machine(FILE *stream, bool *whole)
         return NULL;
     arrays_of(machine, arrays);
     for (unsigned i = 0; i < ARRAYS; i++) {
-        *arrays[i].at = duet__wire_read(stream, arrays[i].count, arrays[i].bytes);
+        *arrays[i].at = wire_read(stream, arrays[i].count, arrays[i].bytes);
         *whole &= *arrays[i].at != NULL;
     }
     return machine;
@@ -113,10 +115,10 @@ bool duet__recording_read(FILE *stream, struct duet__recording *out)
     if (!out->machine)
         return true;
     out->machine = read_machine(stream, &whole);
-    out->events = duet__wire_read(stream, out->event_count, sizeof *out->events);
+    out->events = wire_read(stream, out->event_count, sizeof *out->events);
     out->accesses =
-        out->accesses ? duet__wire_read(stream, out->access_count, sizeof *out->accesses) : NULL;
-    out->marks = duet__wire_read(stream, out->mark_count, sizeof *out->marks);
+        out->accesses ? wire_read(stream, out->access_count, sizeof *out->accesses) : NULL;
+    out->marks = wire_read(stream, out->mark_count, sizeof *out->marks);
     whole &= out->events && out->marks && (out->accesses || !out->access_count);
     out->kernels = read_texts(stream, out->kernel_count, &whole);
     out->names = read_texts(stream, out->name_count, &whole);
@@ -165,10 +167,10 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
         return DUET_EIO;
     }
     out->log = log;
-    out->classes.rows = duet__wire_read(stream, rows_of(&out->classes), sizeof(double));
-    log->messages = duet__wire_read(stream, log->message_count, sizeof *log->messages);
-    log->tasks = duet__wire_read(stream, log->task_count, sizeof *log->tasks);
-    log->data = duet__wire_read(stream, log->datum_count, sizeof *log->data);
+    out->classes.rows = wire_read(stream, rows_of(&out->classes), sizeof(double));
+    log->messages = wire_read(stream, log->message_count, sizeof *log->messages);
+    log->tasks = wire_read(stream, log->task_count, sizeof *log->tasks);
+    log->data = wire_read(stream, log->datum_count, sizeof *log->data);
     whole = duet__recording_read(stream, &out->recording) && out->classes.rows && log->messages &&
             log->tasks && log->data;
     if (!whole)

@@ -219,7 +219,8 @@ static char *verdict_of(const struct duet__validation *validation)
     return g_string_free(text, FALSE);
 }
 
-bool duet__case_inside(const struct duet__case *the)
+/* True if the measured median is inside the interval that was predicted for it. */
+static bool case_inside(const struct duet__case *the)
 {
     return the->low_s <= the->measured.summary.median &&
            the->measured.summary.median <= the->high_s;
@@ -240,7 +241,7 @@ static void judge_errors(struct duet__validation *validation)
         if (isnan(the->error))
             continue;
         validation->intervals += the->high_s > 0;
-        validation->inside += duet__case_inside(the);
+        validation->inside += case_inside(the);
         errors[known] = the->error;
         absolute[known++] = fabs(the->error);
         validation->failed += validation->fail_over > 0 && fabs(the->error) > validation->fail_over;

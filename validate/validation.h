@@ -115,9 +115,6 @@ void duet__validation_fini(struct duet__validation *validation);
 /* True if the problem and the machine are the same, but for the platform's name and the policy. */
 bool duet__case_alike(const struct duet__case *a, const struct duet__case *b);
 
-/* True if the measured median is inside the interval that was predicted for it. */
-bool duet__case_inside(const struct duet__case *the);
-
 /* Returns "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU"; never NULL. Free with
    g_free. */
 char *duet__case_name(const struct duet__case *the);

@@ -162,7 +162,12 @@ static double rounded(const struct duet__storage *s, double value)
     return s->element_bytes == 4 ? (double)(float)value : value;
 }
 
-bool duet__sparse_tile(uint64_t i, uint64_t j)
+/*
+ * True if a sparse matrix has tile (i,j). The pattern is that of sparselu in the Barcelona OpenMP
+ * Tasks Suite (Duran et al., ICPP 2009): three diagonals, and of the tiles with two even numbers
+ * those whose smaller number is a multiple of 3.
+ */
+static bool sparse_tile(uint64_t i, uint64_t j)
 {
     uint64_t first = i < j ? i : j, last = i < j ? j : i;
     return last - first <= 1 || (first % 6 == 0 && last % 2 == 0);
@@ -171,7 +176,7 @@ bool duet__sparse_tile(uint64_t i, uint64_t j)
 double duet__storage_initial(const struct duet__storage *s, uint64_t i, uint64_t j)
 {
     if (s->contents == DUET__ZEROS ||
-        (s->contents == DUET__SPARSE && !duet__sparse_tile(i / s->tile_rows, j / s->tile_cols)))
+        (s->contents == DUET__SPARSE && !sparse_tile(i / s->tile_rows, j / s->tile_cols)))
         return 0;
     bool mirrored = s->contents == DUET__SYMMETRIC && i < j;
     double value = uniform(random_number(s->key, mirrored ? i : j), mirrored ? j : i);

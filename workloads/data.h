@@ -66,13 +66,6 @@ void *duet__storage_at(const struct duet__storage *storage, uint64_t i, uint64_t
 /* Returns the value of the floating-point element at row i, column j. */
 double duet__storage_value(const struct duet__storage *storage, uint64_t i, uint64_t j);
 
-/*
- * True if a sparse matrix has tile (i,j). The pattern is that of sparselu in the Barcelona OpenMP
- * Tasks Suite (Duran et al., ICPP 2009): three diagonals, and of the tiles with two even numbers
- * those whose smaller number is a multiple of 3.
- */
-bool duet__sparse_tile(uint64_t i, uint64_t j);
-
 /* Returns the value that duet__storage_fill gives to element (i, j), whatever is stored now. */
 double duet__storage_initial(const struct duet__storage *storage, uint64_t i, uint64_t j);
 

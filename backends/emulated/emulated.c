@@ -40,7 +40,8 @@ void *duet__ring_add(struct ring *ring, const void *value)
     return memcpy(ring_at(ring, ring->count++), value, ring->slot_bytes);
 }
 
-void duet__ring_drop(struct ring *ring)
+/* Removes the oldest slot; there is one. */
+static void ring_drop(struct ring *ring)
 {
     ring->first = (ring->first + 1) & (ring->capacity - 1);
     ring->count--;
@@ -247,7 +248,7 @@ size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, 
         out[taken].why = *command->why && !lost ? command->why : NULL;
         if (lost)
             out[taken].status = DUET_ELOST;
-        duet__ring_drop(&queue->commands);
+        ring_drop(&queue->commands);
     }
     return taken;
 }

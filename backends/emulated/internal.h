@@ -38,9 +38,6 @@ bool duet__ring_reserve(struct ring *ring);
 /* Adds a copy of *value behind the others; room was reserved. Returns its slot. */
 void *duet__ring_add(struct ring *ring, const void *value);
 
-/* Removes the oldest slot; there is one. */
-void duet__ring_drop(struct ring *ring);
-
 /* Frees the slots. Safe on a zeroed ring, and twice. */
 void duet__ring_fini(struct ring *ring);
 

@@ -74,8 +74,7 @@ void corpus_fini(struct corpus *corpus); /* safe on a zeroed one */
 
 enum { CORPUS_SIMULATIONS = 99 }; /* most simulations of a case; their median counts */
 
-/* The two commands, of main.c and compare.c. They return the exit status. */
-int corpus_record(unsigned rounds, char **cases);
+/* The command of compare.c. Returns the exit status. */
 int corpus_compare(unsigned simulations, bool intervals, const char *path, const char *workload);
 
 /* ------------------------------------------------------------------------------------------- */

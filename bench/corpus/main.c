@@ -93,7 +93,7 @@ static int take_turn(struct work *work, const struct corpus_case *of, struct due
     return error;
 }
 
-int corpus_record(unsigned rounds, char **cases)
+static int corpus_record(unsigned rounds, char **cases)
 {
     struct work work = {0};
     struct duet_message message = {""};
