@@ -74,7 +74,7 @@ def written_at(program, addresses):
 def place_of(places, *addresses):
     """The place of an access, or of the call of the helper that it is in."""
     chain = [place for address in addresses for place in places.get(address, [])]
-    return next((place for place in chain if not re.match(r"core/(spin|atomics)\.", place[0])),
+    return next((place for place in chain if not re.match(r"core/atomics\.", place[0])),
                 (hex(addresses[0]), ""))
 
 

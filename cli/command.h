@@ -5,7 +5,6 @@
 
 #include <glib.h>
 
-
 /* Exit status of the command. */
 enum {
     DUET__DONE = 0,

@@ -10,7 +10,6 @@
 #include "cli/job.h"
 #include "base/json.h"
 #include "base/stats.h"
-#include "runs/improve.h"
 #include "runs/session.h"
 #include "study/study.h"
 #include "runtime/open.h"

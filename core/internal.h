@@ -33,7 +33,6 @@
 #include "core/atomics.h"
 #include "core/plane.h"
 #include "core/slab.h"
-#include "core/spin.h"
 
 enum {
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */

@@ -6,7 +6,7 @@
 
 #include "core/expand.h"
 #include "core/engine.h"
-#include "core/spin.h"
+#include "core/atomics.h"
 #include "core/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */

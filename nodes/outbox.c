@@ -4,7 +4,7 @@
  * Sedgewick, Sleator and Tarjan, Algorithmica 1986), whose links are in the messages; every
  * operation costs O(log n).
  */
-#include "nodes/outbox.h"
+#include "nodes/transport.h"
 
 #include <stdlib.h>
 

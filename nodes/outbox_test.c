@@ -4,7 +4,7 @@
 
 #include <duet/random.h>
 
-#include "nodes/outbox.h"
+#include "nodes/transport.h"
 
 static GSList *under_way;
 

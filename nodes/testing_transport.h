@@ -17,7 +17,7 @@
 
 #include "core/engine.h"
 #include "nodes/nodes.h"
-#include "nodes/outbox.h"
+#include "nodes/transport.h"
 
 enum { FABRIC_NODES = 16 };
 

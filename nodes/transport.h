@@ -100,4 +100,52 @@ struct duet__transport {
     void (*close)(void *transport);
 };
 
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Waiting of the thread that makes progress over MPI: it spins at first, then sleeps and polls in
+ * turn, in reality and in simulations.
+ */
+
+static const double DUET__REST_AFTER_S = 20e-6; /* time for which it spins */
+static const double DUET__REST_MOST_S = 100e-6; /* longest sleep at a time */
+
+/* Returns how long it sleeps after it has waited for waited_s; 0: it spins. No wait gets longer by
+   more than an eighth. */
+static inline double duet__rest_s(double waited_s)
+{
+    if (waited_s < DUET__REST_AFTER_S)
+        return 0;
+    return waited_s / 8 < DUET__REST_MOST_S ? waited_s / 8 : DUET__REST_MOST_S;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * The outbox: chooses the next message that a node sends. Messages that are ready wait by
+ * destination in order of priority, then of turn. A few are in flight to a destination at a time,
+ * until the receiver has matched them, which bounds unexpected messages. But the one with the least
+ * turn of all to that destination may always go: its receiver may be unable to continue without it.
+ * Used by one thread at a time.
+ */
+
+enum {
+    DUET__OUT_MESSAGES = 16,   /* messages in flight to a node at most */
+    DUET__OUT_BYTES = 4 << 20, /* no further message goes when so many bytes are in flight */
+};
+
+struct duet__outbox;
+
+/* Creates the outbox of a node that sends to `nodes` nodes. DUET_ENOMEM. */
+int duet__outbox_new(struct duet__outbox **out, unsigned nodes);
+/* Frees the outbox; messages stay their owner's. NULL is fine. */
+void duet__outbox_free(struct duet__outbox *outbox);
+
+/* Adds a message that is ready to be sent. */
+void duet__outbox_put(struct duet__outbox *outbox, struct duet__message *message);
+/*
+ * Returns a message that may go now, and counts it as in flight from then on; NULL: there is none.
+ */
+struct duet__message *duet__outbox_take(struct duet__outbox *outbox);
+/* Ends a message in flight: the receiver has matched it, or it will never go. */
+void duet__outbox_gone(struct duet__outbox *outbox, struct duet__message *message);
+
 #endif

@@ -5,8 +5,11 @@
  */
 #include "openmp/recording.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <link.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -432,6 +435,87 @@ static void on_cancel(ompt_data_t *data, int flags, const void *code)
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/*
+ * Finds functions that a program, mostly one of gcc, calls and LLVM's runtime lacks or has with
+ * another meaning.
+ */
+
+/* As found with LLVM 14, 16 and 19: calls go to libgomp's own, or end the program at times. */
+static const char *const beyond[] = {"GOMP_target",   "GOMP_scope",         "GOMP_cancel",
+                                     "GOMP_doacross", "GOMP_loop_doacross", "omp_fulfill_event"};
+
+static bool is_runtime(const char *module)
+{
+    return strstr(module, "/libgomp") || strstr(module, "/libomp");
+}
+
+/* Looks through the names that a module imports and exports. */
+static int look_at_module(struct dl_phdr_info *module, size_t size, void *found)
+{
+    const ElfW(Dyn) *entry = NULL;
+    const char *names = NULL, *at;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < module->dlpi_phnum; i++)
+        if (module->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = (const void *)(module->dlpi_addr + module->dlpi_phdr[i].p_vaddr);
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_STRTAB) /* some machines do not relocate it */
+            names = (const void *)(entry->d_un.d_ptr +
+                                   (entry->d_un.d_ptr < module->dlpi_addr ? module->dlpi_addr : 0));
+        else if (entry->d_tag == DT_STRSZ)
+            bytes = entry->d_un.d_val;
+    }
+    if (!names || is_runtime(module->dlpi_name))
+        return 0;
+    for (at = names; at < names + bytes; at += strlen(at) + 1)
+        for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
+            if (strncmp(at, beyond[i], strlen(beyond[i])) == 0)
+                *(const char **)found = at;
+    return 0;
+}
+
+static const char *used; /* function of `beyond` that the program uses */
+
+static struct sigaction before; /* the program's own handling of faults */
+
+/* Handles a fault in a runtime of OpenMP; other faults come again, to the program's own handler. */
+static void on_fault(int number)
+{
+    enum { HANDLER, TRAMPOLINE, FAULT, FRAMES };
+    void *frames[FRAMES];
+    Dl_info module;
+
+    if (backtrace(frames, FRAMES) < FRAMES || !dladdr(frames[FAULT], &module) ||
+        !is_runtime(module.dli_fname)) {
+        (void)sigaction(number, &before, NULL);
+        return;
+    }
+    dprintf(STDERR_FILENO,
+            "duet: OpenMP tasks: LLVM's runtime cannot run this program, as it uses %s (loops with "
+            "ordered(n) need teams of two threads, --threads 2)\n",
+            used);
+    _exit(2);
+}
+
+/*
+ * Returns a function that the program calls and LLVM's runtime lacks, or has with another meaning;
+ * or NULL. From then on a fault (SIGSEGV) of such a program in LLVM's or gcc's runtime ends it with
+ * a line on standard error and exit status 2.
+ */
+static const char *find_beyond(void)
+{
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
+    void *frame;
+
+    dl_iterate_phdr(look_at_module, &used);
+    /* the first call of backtrace loads a library, which a handler must not do */
+    if (used && backtrace(&frame, 1) > 0)
+        (void)sigaction(SIGSEGV, &action, &before);
+    return used;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Begin and end                                                                                */
 
 static void complain_about(const char *text, const char *of)
@@ -477,7 +561,7 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
     const char *only = getenv("DUET_OMPT_ONLY"), *bytes = getenv("DUET_OMPT_BYTES");
     const char *loops = getenv("DUET_OMPT_LOOPS"), *static_loops = getenv("DUET_OMPT_STATIC");
-    const char *beyond;
+    const char *lacking;
     static const struct {
         ompt_callbacks_t event;
         ompt_callback_t call;
@@ -515,9 +599,9 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
         return 0;
     }
     recording.static_loops = recording.loop_parts && static_loops && *static_loops;
-    beyond = recording.only_makespan ? NULL : duet__omp_beyond();
-    if (beyond)
-        complain_about("LLVM's runtime may go wrong, as this program uses ", beyond);
+    lacking = recording.only_makespan ? NULL : find_beyond();
+    if (lacking)
+        complain_about("LLVM's runtime may go wrong, as this program uses ", lacking);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (recording.only_makespan && !calls[i].of_makespan)
             continue;

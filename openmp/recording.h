@@ -124,11 +124,4 @@ struct duet__omp_graph {
     uint32_t data_count;
 };
 
-/*
- * Returns a function that the program calls and LLVM's runtime lacks, or has with another meaning;
- * or NULL. From then on a fault (SIGSEGV) of such a program in LLVM's or gcc's runtime ends it with
- * a line on standard error and exit status 2.
- */
-const char *duet__omp_beyond(void);
-
 #endif

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 #include "base/fields.h"
 #include "platforms/platform.h"
 

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#include "core/spin.h"
+#include "core/atomics.h"
 #include "real/testing.h"
 
 struct holding {

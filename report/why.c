@@ -9,7 +9,7 @@
 #include "base/stats.h"
 #include "base/table.h"
 #include "report/report.h"
-#include "trace/released.h"
+#include "trace/recording.h"
 #include "workloads/tiles.h"
 
 /* Possible main causes. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Search for better schedules, by simulation. */
-#include "runs/improve.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>

@@ -3,8 +3,6 @@
  * The search for better schedules finds the best of all schedules of small graphs, which are
  * simulated one by one. DUET_TEST_LONG=1000 tries so many graphs.
  */
-#include "runs/improve.h"
-
 #include <math.h>
 #include <stdlib.h>
 

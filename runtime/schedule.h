@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-
 #include <duet/policy.h>
 
 #include "base/texts.h"

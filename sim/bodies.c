@@ -9,7 +9,6 @@
  */
 #include <stdlib.h>
 
-#include "sim/coroutine.h"
 #include "sim/internal.h"
 
 enum body_state {

@@ -3,7 +3,7 @@
  * Stacks that are switched by libc's contexts. Sanitizers are told of every switch if they are
  * linked; otherwise their functions are NULL.
  */
-#include "sim/coroutine.h"
+#include "sim/internal.h"
 
 #include <stdbool.h>
 #include <stddef.h>

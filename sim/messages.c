@@ -14,8 +14,7 @@
 #include <stdlib.h>
 
 #include "nodes/nodes.h"
-#include "nodes/outbox.h"
-#include "nodes/rest.h"
+#include "nodes/transport.h"
 #include "sim/internal.h"
 
 struct packet {

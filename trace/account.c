@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trace/released.h"
+#include "trace/recording.h"
 
 /* A state that something has for so long; the stretches of one array are in order and apart. */
 struct stretch {

@@ -11,7 +11,7 @@
 
 #include <duet/handles.h>
 
-#include "trace/released.h"
+#include "trace/recording.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
 enum {

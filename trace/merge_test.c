@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "report/gantt.h"
-#include "trace/released.h"
+#include "trace/recording.h"
 #include "trace/trace.h"
 #include "trace/account.h"
 #include "trace/testing_account.h"

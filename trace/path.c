@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "trace/released.h"
+#include "trace/recording.h"
 
 /* Chains of less than this part of another one are shorter for other reasons than the times that
    tasks happened to take. */

@@ -4,7 +4,7 @@
  * run one after the other, so that all tasks that have ended when a task starts, and are in
  * conflict with it, come before it.
  */
-#include "trace/released.h"
+#include "trace/recording.h"
 
 /* An event that ends within this of a date may be its reason: the resolution of CUDA's events. */
 static const double resolution_s = 1e-6;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests what kernels and copies of recordings made by hand waited for. */
-#include "trace/released.h"
+#include "trace/recording.h"
 
 #include "trace/testing_account.h"
 

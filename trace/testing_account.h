@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "report/testing_report.h"
-#include "trace/released.h"
+#include "trace/recording.h"
 #include "trace/account.h"
 
 enum { TESTING_EVENTS = 64 };

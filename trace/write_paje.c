@@ -13,7 +13,7 @@
 #include <glib.h>
 
 #include "base/json.h"
-#include "trace/released.h"
+#include "trace/recording.h"
 #include "trace/trace.h"
 
 /* Events, by the numbers that the head gives them. */

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "trace/counters.h"
-#include "trace/released.h"
+#include "trace/recording.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
