@@ -3,7 +3,6 @@
 #ifndef DUET_BACKENDS_COMMON_H
 #define DUET_BACKENDS_COMMON_H
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "backends/backend.h"

@@ -7,7 +7,6 @@
 #include <glib/gstdio.h>
 #include <zlib.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <glib.h>

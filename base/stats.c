@@ -3,7 +3,6 @@
 #include "base/stats.h"
 
 #include <float.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include <glib.h>

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include "base/json.h"
 
 enum { LONGEST_S = 3600 }; /* longer than any operation of a runtime can take */

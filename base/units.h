@@ -12,7 +12,6 @@
 
 #include <glib.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 /* The most that is taken of what has no limit of its own. */

@@ -2,8 +2,6 @@
 /* Shared by measurements through the public interface. */
 #include "calibrate/microbench.h"
 
-#include <math.h>
-
 #include "workloads/kernels_cuda.h"
 
 bool duet__microbench_goes_on(struct duet__microbench *bench)

@@ -11,7 +11,6 @@
 #include <glib.h>
 
 #include <duet/duet.h>
-#include <duet/machine.h>
 #include <duet/trace.h>
 
 #include "base/clock.h"

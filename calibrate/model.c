@@ -2,9 +2,6 @@
 /* Fits a calibration to recorded runs, and judges it. */
 #include "calibrate/model.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { LEAST_ROWS = 10 /* least rows that tell a bandwidth, or something of caches */ };
 
 /* State of the fit. */

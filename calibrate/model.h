@@ -10,11 +10,9 @@
 
 #include <glib.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "base/stats.h"
-#include "platforms/model/curves.h"
 #include "platforms/model/effects.h"
 #include "trace/recording.h"
 

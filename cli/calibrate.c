@@ -3,12 +3,8 @@
 #include "cli/calibrate.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "base/json.h"
 #include "base/table.h"
-#include "calibrate/microbench.h"
-#include "cli/command.h"
 #include "runtime/open.h"
 
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
 #include "base/files.h"
-#include "cli/command.h"
 #include "cli/job.h"
 #include "report/compare.h"
 

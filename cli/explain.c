@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
 #include "cli/job.h"
 #include "base/files.h"
 #include "report/page/page.h"
-#include "trace/run.h"
 #include "runs/interval.h"
 #include "runs/session.h"
 #include "trace/trace.h"

@@ -6,7 +6,6 @@
 
 #include <duet/policy.h>
 
-#include "cli/command.h"
 #include "cli/job.h"
 #include "report/gantt.h"
 #include "base/files.h"

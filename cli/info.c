@@ -11,13 +11,11 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "cli/command.h"
 #include "cli/job.h"
 #include "report/report.h"
 #include "runtime/info.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
-#include "workloads/workload.h"
 
 /* All facts that are shown: found once, printed for people and for programs. */
 struct facts {

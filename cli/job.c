@@ -2,11 +2,6 @@
 /* From the values of options to a checked struct duet__job. */
 #include "cli/job.h"
 
-#include <string.h>
-
-#include <duet/policy.h>
-
-#include "cli/command.h"
 #include "runs/session.h"
 #include "runtime/schedule.h"
 #include "study/table.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet list`: all policies, models, workloads, platforms and kernels. */
-#include "cli/command.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "cli/command.h"
-
 bool duet__given(const struct duet__job *job, const char *name)
 {
     for (guint i = 0; i < job->given->len; i++)

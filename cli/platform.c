@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet platform`: checks if what a platform says is likely to be meant; makes machines of known
    devices. */
-#include "cli/command.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/calibrate.h"
-#include "cli/job.h"
 #include "platforms/catalogue.h"
 #include "base/units.h"
 

@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/command.h"
 #include "cli/job.h"
 #include "runs/monitor.h"
 #include "runtime/modules/module.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet run` and `duet simulate`: the command line, the runs, the report. */
-#include "cli/command.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,14 +3,12 @@
 #include "cli/tune.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <glib/gstdio.h>
 
 #include "base/files.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "cli/calibrate.h"
 #include "cli/tables.h"
 

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "cli/calibrate.h"
-#include "cli/command.h"
-#include "cli/job.h"
 #include "cli/tables.h"
 #include "validate/experiment.h"
 #include "base/files.h"

@@ -5,12 +5,9 @@
 #include <stdio.h>
 
 #include "cli/calibrate.h"
-#include "cli/command.h"
-#include "cli/job.h"
 #include "cli/tables.h"
 #include "report/report.h"
 #include "runs/rounds.h"
-#include "runs/session.h"
 #include "trace/trace.h"
 #include "base/stats.h"
 

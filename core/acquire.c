@@ -4,8 +4,6 @@
  * goes to another process, or comes from there, lies in the host's memory meanwhile. Also for data
  * whose contents come and go with them: not here yet, or not needed any more.
  */
-#include <stddef.h>
-
 #include "core/internal.h"
 
 struct duet__acquisition { /* in place of its task's arguments */

@@ -5,8 +5,6 @@
  * needs or none, so tasks that wait for room hold nothing that others wait for.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/internal.h"
 

@@ -11,8 +11,6 @@
  * number of sizes, and nothing that was learned is forgotten.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/internal.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: their implementations by architecture and their performance models. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/internal.h"
 

@@ -16,8 +16,6 @@
  * outermost first; and if a turn uses a handle that is cut itself, its whole is put in force. While
  * more than one view is in force, all of them are valid in the host's memory.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */

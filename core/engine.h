@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include <duet/duet.h>
-#include <duet/machine.h>
 #include <duet/model.h>
 #include <duet/policy.h>
 #include <duet/trace.h>

@@ -3,8 +3,6 @@
  * The recorded graph: tasks that have entered it, in order, from which bounds on the makespan are
  * computed.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* Limits of the recorded graph: some 150 MB. */

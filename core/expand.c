@@ -4,9 +4,6 @@
  * and thereby its successors waiting, until its children are finished and their blocks are back in
  * the host's memory. Blocks are handles of their own, so that children depend on each other only.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/expand.h"
 #include "core/stale.h"
 

@@ -3,9 +3,6 @@
  * Properties that few tasks have, kept apart from the records of all: large arguments, references,
  * explicit predecessors, functions called at the end, names in traces.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/internal.h"
 
 enum {

@@ -7,11 +7,7 @@
  *
  * WATCH_TROUBLE is set with the first of all that and stays: only then is a task looked at for it.
  */
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#include <duet/failure.h>
 
 #include "core/internal.h"
 

@@ -5,10 +5,6 @@
  * granted at a time; when all of them are finished the next is granted. So an access costs constant
  * work and 24 bytes whatever the number of successors, and there are no edges to allocate.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "core/internal.h"
 #include "core/stale.h"
 
 /* Tasks that became ready, in order of activation, linked by `next`. */

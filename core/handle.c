@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data handles, and the application's own access to their data. */
-#include <stdlib.h>
-#include <string.h>
-#include <stdint.h>
-
 #include "core/internal.h"
 
 /* Lets the engine free what it keeps about the handle. */

@@ -5,9 +5,6 @@
  * of kernels, expansions and ends of tasks enter at once, but for the end of data that held tasks
  * may use; so does everything while a thread waits.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/internal.h"
 
 struct held {

@@ -2,9 +2,6 @@
 /*
  * Hints: acquisitions that nobody waits for, which end when the data has arrived at its node.
  */
-#include <duet/hint.h>
-#include <duet/policy.h>
-
 #include "core/internal.h"
 
 /*

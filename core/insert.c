@@ -3,10 +3,6 @@
  * Tasks given as a list of arguments, and the values that they carry: a head with their sizes, then
  * the values, each at a multiple of 16 bytes, so that it is aligned for every type.
  */
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/internal.h"
 
 enum {

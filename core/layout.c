@@ -9,11 +9,6 @@
  * happen on the thread of the device's worker, and while nobody else uses that replica: it was not
  * valid, or is about to be overwritten by the holder of the granted access.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include <duet/layout.h>
-
 #include "core/internal.h"
 
 enum kind { PLANES, ARRAYS, OWN };

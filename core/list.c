@@ -5,7 +5,6 @@
  * positions keep the order across queues. Queues are doubly linked, or pairing heaps (Fredman et
  * al., Algorithmica 1986) when the policy wants priorities.
  */
-#include <string.h>
 #include <math.h>
 
 #include "core/internal.h"

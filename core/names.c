@@ -3,9 +3,6 @@
  * Names that the application gives to tasks, and its marks in the trace. Each text is stored once,
  * for as long as the runtime, and identified by a number.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/internal.h"
 
 struct name {

@@ -3,8 +3,6 @@
  * Parts of data: windows of a handle that do not overlap, each a handle of its own. An application
  * cuts its data (cut.c), a task that expands the data of its accesses (expand.c).
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 enum { PARTS_MAX = 32767 }; /* parts of a cut: one task accesses those of two cuts */

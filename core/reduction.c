@@ -9,8 +9,6 @@
  * As long as there are contributions, the handle has one granted access more than tasks, which the
  * last combination takes over.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* A contribution to a handle, under the lock of that handle. */

@@ -4,8 +4,6 @@
  * it is freed when neither the application, nor its task, nor a successor holds it. Successors of a
  * task that has not ended are linked to its reference until then.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* An explicit dependency: `task` comes after the task of `ref`. */

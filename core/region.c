@@ -6,8 +6,6 @@
  * goes on at the top of the next column. There is a plane for each such distance, and for
  * contiguous data one column as high as all memory.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* Handles whose columns are equally far apart. registry_lock. */

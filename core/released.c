@@ -5,8 +5,6 @@
  * because of it is noted there. Notes are put into the records when these are asked for. A run that
  * is not recorded has none.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 /* References to records: their generation, the worker, and the index of its record, and 1. */

@@ -23,11 +23,6 @@
  * have to skip accesses between the first writer and the last one of a handle, as all others meet
  * tasks of before and after; an iteration has hardly any, which writes each handle once or twice.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include <duet/graph.h>
-
 #include "core/internal.h"
 
 enum { ALIGNED = 16, BUNDLE = 32 /* tasks that enter in one call */ };

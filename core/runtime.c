@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making and freeing a core. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/internal.h"
 

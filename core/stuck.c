@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in which nothing can happen any more: their explanation, and their end. */
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/internal.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Task records: pools by number of accesses, so that a task costs no heap call and no waste. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/internal.h"
 
 enum { CHUNK_BYTES = 1 << 17, BUNDLE = 32 };

@@ -4,8 +4,6 @@
  * and kept for the next data of that size. Also handles that are freed, without waiting, when the
  * tasks submitted so far have ended.
  */
-#include <stdlib.h>
-
 #include "core/internal.h"
 
 static const uint64_t SPARE_MAX = UINT64_C(256) << 20; /* bytes that are kept unused */

@@ -4,8 +4,6 @@
  * replica has at most one copy coming in, so requests for data on its way are merged into it.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/internal.h"
 

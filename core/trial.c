@@ -6,8 +6,6 @@
  * is no thread and no clock: the same tasks take the same times.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/flows.h"
 #include "core/trial.h"

@@ -4,7 +4,6 @@
  * run.
  */
 #include <math.h>
-#include <stdarg.h>
 
 #include "core/internal.h"
 

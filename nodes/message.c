@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "nodes/model.h"
-#include "nodes/nodes.h"
 
 static void end_message(struct duet__message *message, int status)
 {

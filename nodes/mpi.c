@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "nodes/mpi_internal.h"
-#include "nodes/transport.h"
 
 static const double IDLE_S = 0.02; /* sleep of the thread if only a failure may come */
 static const double ANSWER_S = 5;  /* time after which a node that does not answer is reported */

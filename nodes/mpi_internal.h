@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <mpi.h>
 
-#include "nodes/transport.h"
 #include "nodes/mpi.h"
 
 enum { NOTICE_TAG = 1, GATHER_TAG, CLOCK_TAG }; /* tags in `control` */

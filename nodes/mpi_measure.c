@@ -3,8 +3,6 @@
  * Measures messages between node 0 and each of the others. Node 0 tells the next step, and the
  * other node does its half of it. Sends are synchronous, as the transport's are.
  */
-#include "nodes/mpi.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

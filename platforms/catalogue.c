@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/fields.h"
 #include "platforms/internal.h"
 
 #define AT(type, member) .offset = offsetof(struct type, member)

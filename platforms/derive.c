@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds the machine of a description under options: GPUs, cores, links and routes. */
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>

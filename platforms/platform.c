@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding, loading and asking platforms. */
-#include "platforms/platform.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <dlfcn.h>
-#include <limits.h>
 
 #include "platforms/internal.h"
 

@@ -12,7 +12,6 @@
 
 #include <glib.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"

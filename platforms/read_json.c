@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a machine and its kernel times, by the tables of keys.c (README.md documents the keys).
  */
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a machine from a SimGrid platform file, written by duet or by others. */
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 

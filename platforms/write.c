@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a measured machine, as a new file or over an older one whose kernel times may stay. */
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #include "base/files.h"
 #include "platforms/internal.h"
-#include "base/json.h"
 
 /* Two works this close are the same: a count of flops that was rounded in another place. */
 static const double SAME_WORK = 1e-9;

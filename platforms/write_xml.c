@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a machine as a SimGrid platform. A stock SimGrid (network model CM02) sees each copy alone
  * take latency + bytes/bandwidth; properties hold what SimGrid has no notion of. */
-#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "base/json.h"
 
 /* Bandwidth of links that only add latency: wider than any other, they never limit a copy. */
 static const char *const WIDE = "1e18";

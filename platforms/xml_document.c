@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes elements, attributes and properties of XML a document that tables of fields read. */
 
-#include <limits.h>
 #include <string.h>
 
-#include <glib.h>
 #include <jansson.h>
 #include <libxml/parser.h>
 #include <libxml/tree.h>

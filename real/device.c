@@ -5,7 +5,6 @@
  * tell it when to look again.
  */
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>

@@ -18,7 +18,6 @@
 #include "backends/backend.h"
 #include "core/engine.h"
 #include "real/machine.h"
-#include "real/real.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /*

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "real/machine.h"
-#include "backends/backend.h"
 
 enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
 

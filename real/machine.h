@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "backends/backend.h"

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <time.h>
 
-#include <duet/error.h>
-
 enum { SECONDS_MAX = 1 << 30 }; /* longer waits are unlimited */
 
 int duet__condition_init(pthread_cond_t *condition)

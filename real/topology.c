@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "real/real.h"
-
 struct place {
     unsigned processor; /* the operating system's number of the hardware thread */
     unsigned socket;

@@ -2,8 +2,6 @@
 /* Matches the runs of one file with those of another. */
 #include "report/compare.h"
 
-#include <string.h>
-
 #include "report/report.h"
 
 enum { MOST_NOTES = 20 }; /* most notes about runs that are in one file only */

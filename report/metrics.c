@@ -3,12 +3,6 @@
    same order, and a function where its value is not just a member of the run. */
 #include "report/metrics.h"
 
-#include <math.h>
-
-#include <glib.h>
-
-#include "base/stats.h"
-
 /* ------------------------------------------------------------------------------------------- */
 /* True if a column is shown */
 

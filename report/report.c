@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Summarises the runs of a policy, and describes where they were made; the table of a report. */
-#include "report/report.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -14,11 +14,8 @@
 #include <duet/machine.h>
 
 #include "runs/interval.h"
-#include "runs/request.h"
 #include "trace/account.h"
 #include "trace/counters.h"
-#include "trace/run.h"
-#include "trace/trace.h"
 #include "validate/validation.h"
 
 /* Request and results. Everything is borrowed. */

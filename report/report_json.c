@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report for programs: JSON (schema 1) and CSV. */
-#include "report/report.h"
-
 #include <inttypes.h>
 #include <math.h>
 

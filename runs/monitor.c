@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <duet/nodes.h>
 #include <duet/trace.h>
 
 #include "base/clock.h"

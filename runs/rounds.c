@@ -5,12 +5,9 @@
 
 #include <math.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <glib.h>
 
 #include "base/clock.h"
 

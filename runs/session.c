@@ -4,18 +4,10 @@
 
 #include <inttypes.h>
 
-#include <duet/nodes.h>
-
-#include "core/engine.h"
 #include "nodes/mpi.h"
-#include "nodes/nodes.h"
-#include "platforms/platform.h"
 #include "runs/interval.h"
-#include "trace/run.h"
-#include "trace/bounds.h"
 #include "base/clock.h"
 #include "runtime/open.h"
-#include "runtime/schedule.h"
 
 static bool given_up(const struct duet__session *session)
 {

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "runs/executor.h"
-#include "runs/monitor.h"
 #include "runs/session.h"
 #include "trace/run.h"
 #include "runtime/open.h"

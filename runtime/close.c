@@ -16,7 +16,6 @@
 #include "core/engine.h"
 #include "nodes/nodes.h"
 #include "base/files.h"
-#include "trace/run.h"
 #include "trace/trace.h"
 #include "trace/bounds.h"
 

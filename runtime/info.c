@@ -7,7 +7,6 @@
 #include <glib.h>
 
 #include "runtime/open.h"
-#include "real/real.h"
 
 /* True if the message is about what was asked for, rather than about the machine, of which a GPU
  * without memory left is a part. */

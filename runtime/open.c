@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's start-up: checks the configuration and picks a world. */
 #include <math.h>
-#include <string.h>
-
-#include <glib.h>
-
-#include <duet/duet.h>
 
 #include "core/engine.h"
 #include "runtime/open.h"

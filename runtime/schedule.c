@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/files.h"

@@ -5,7 +5,6 @@
  */
 #include "runtime/settings.h"
 
-#include <glib.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

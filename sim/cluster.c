@@ -7,7 +7,6 @@
  * asked, and submissions that are due are entered.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/internal.h"
 

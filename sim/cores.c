@@ -8,9 +8,7 @@
  * end is put back.
  */
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/internal.h"
 

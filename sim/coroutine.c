@@ -5,9 +5,6 @@
  */
 #include "sim/internal.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>

@@ -6,12 +6,9 @@
  * A worker decides at the date of the event; the cost of the decision and of the launch delays the
  * command itself (struct sim_worker.thread_s).
  */
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/internal.h"
-#include "sim/events.h"
 
 enum { IN_VAIN_MAX = 1000000 }; /* more questions at one date than any policy needs */
 

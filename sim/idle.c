@@ -4,8 +4,6 @@
  * device. Also the first CPU worker, which is run by the application's own thread: it works while
  * the application waits.
  */
-#include <duet/random.h>
-
 #include "sim/internal.h"
 
 void duet__idle_init(struct sim *sim)

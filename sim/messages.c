@@ -10,11 +10,9 @@
  *
  * The two ends of a message meet in a packet, by nodes, tag and turn.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "nodes/nodes.h"
-#include "nodes/transport.h"
 #include "sim/internal.h"
 
 struct packet {

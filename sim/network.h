@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "platforms/model/network.h"

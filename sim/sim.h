@@ -13,7 +13,6 @@
 #include "nodes/transport.h"
 #include "platforms/model/draws.h"
 #include "platforms/model/effects.h"
-#include "platforms/model/network.h"
 
 /* Behaviour of the simulated machine. */
 struct sim_options {

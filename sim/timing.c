@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of kernels on the simulated machine: the calibration's means, or draws around them. */
-#include <math.h>
 #include <stdlib.h>
 
-#include <duet/random.h>
-
-#include "platforms/model/curves.h"
 #include "sim/internal.h"
 
 int duet__sim_classify(void *engine, const struct duet__class *klass, uint64_t *archs,

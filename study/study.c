@@ -10,7 +10,6 @@
 
 #include "base/json.h"
 #include "platforms/platform.h"
-#include "runs/monitor.h"
 #include "base/clock.h"
 #include "runtime/open.h"
 #include "runtime/schedule.h"

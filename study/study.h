@@ -11,7 +11,6 @@
 #include "runs/executor.h"
 #include "runs/monitor.h"
 #include "study/store.h"
-#include "study/table.h"
 
 struct duet__ranks;
 

@@ -3,9 +3,6 @@
 #include "trace/account.h"
 
 #include <math.h>
-#include <string.h>
-
-#include "trace/recording.h"
 
 /* A state that something has for so long; the stretches of one array are in order and apart. */
 struct stretch {

@@ -11,10 +11,8 @@
 
 #include <glib.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
-#include "trace/recording.h"
 #include "trace/trace.h"
 #include "workloads/files/graph.h"
 

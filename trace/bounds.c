@@ -7,15 +7,9 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include <glib.h>
-
-#include <duet/machine.h>
-#include <duet/trace.h>
-
-#include "core/engine.h"
 
 /* Products of a time and a price that are looked at where there are more than two architectures:
    some tenths of a second, some milliseconds. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of a run over time, and what links and memories were used for. */
 #include "trace/counters.h"
-#include "trace/recording.h"
 
 #include <math.h>
 

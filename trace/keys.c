@@ -11,8 +11,6 @@
 
 #include <duet/handles.h>
 
-#include "trace/recording.h"
-
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
 enum {
     MOST_NODES = 1024,

@@ -8,7 +8,6 @@
 
 #include "base/stats.h"
 #include "base/texts.h"
-#include "trace/recording.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machines of several nodes as one                                                         */

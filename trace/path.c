@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The critical path of a run, walked back from its end. */
 #include "trace/account.h"
-#include "trace/trace.h"
 
 #include <math.h>
-
-#include "trace/recording.h"
 
 /* Chains of less than this part of another one are shorter for other reasons than the times that
    tasks happened to take. */

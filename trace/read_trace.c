@@ -8,7 +8,6 @@
 
 #include <glib.h>
 
-#include "trace/recording.h"
 #include "base/texts.h"
 
 /* The trace as far as it has been read. */

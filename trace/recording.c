@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking the records of a run out of its runtime, and freeing runs. Part of libduet too, which
    writes traces. */
-#include "trace/recording.h"
-
 #include <stdlib.h>
 
 #include <glib.h>

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <duet/machine.h>
 #include <duet/trace.h>
 
 /*

@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <duet/error.h>
 #include <duet/trace.h>
 
 #include "nodes/nodes.h"

@@ -13,7 +13,6 @@
 #include <glib.h>
 
 #include "base/fields.h"
-#include "trace/recording.h"
 #include "trace/run.h"
 #include "workloads/files/graph.h"
 

@@ -13,7 +13,6 @@
 #include <glib.h>
 
 #include "base/json.h"
-#include "trace/recording.h"
 #include "trace/trace.h"
 
 /* Events, by the numbers that the head gives them. */

@@ -12,7 +12,6 @@
 
 #include "base/json.h"
 #include "trace/counters.h"
-#include "trace/recording.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the trials of an experiment, cases that can be measured and predicted; concludes them. */
 #include "validate/experiment.h"
-#include "base/stats.h"
 #include "runtime/open.h"
-
-#include <math.h>
-#include <string.h>
 
 void duet__experiment_init(struct duet__experiment *experiment)
 {

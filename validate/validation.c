@@ -3,12 +3,6 @@
 #include "validate/validation.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
-
-#include <glib.h>
-
-#include "base/stats.h"
 
 enum { ROUNDS_MOST = 300 /* most rounds that are advised */ };
 

@@ -11,15 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "base/stats.h"
 #include "runs/monitor.h"
 #include "runs/request.h"
 #include "trace/account.h"
-#include "trace/recording.h"
-#include "trace/trace.h"
 #include "workloads/files/graph.h"
 
 /* One side of a case. It borrows everything. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <duet/parts.h>
-
 #include "workloads/kernels.h"
 
 enum { CHUNK = 512 /* elements of a column of A made at a time */ };

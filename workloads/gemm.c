@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "workloads/data.h"
 #include "workloads/tiles.h"
 
 static const struct duet__parameter parameters[] = {

@@ -12,7 +12,6 @@
  * The boundary values are borders of blocks that are not there: north of the first row of blocks is
  * a border south that no task writes, and so on. So there is only one kind of task.
  */
-#include "workloads/data.h"
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 

@@ -2,8 +2,6 @@
 /* Finds kernels by name. */
 #include "workloads/kernels.h"
 
-#include <string.h>
-
 /* The kernels that need no BLAS. */
 static const struct duet__kernel kernels[] = {
     {"jacobi2d", duet__kernel_jacobi2d},

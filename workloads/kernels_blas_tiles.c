@@ -11,7 +11,6 @@
 
 #include <lapacke.h>
 
-#include "workloads/data.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
 #include "workloads/tiles.h"

@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "workloads/data.h"
 #include "workloads/kernels.h"
 
 enum { PIECE = 512 /* elements of a column of A made at a time */ };

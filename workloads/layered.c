@@ -20,7 +20,6 @@
 
 #include <glib.h>
 
-#include <duet/machine.h>
 #include <duet/random.h>
 #include <duet/trace.h>
 

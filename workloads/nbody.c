@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "workloads/data.h"
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 

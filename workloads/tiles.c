@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include <duet/graph.h>
-#include <duet/machine.h>
 #include <duet/trace.h>
 
 #include "workloads/kernels.h"

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include <duet/duet.h>
-#include <duet/nodes.h>
 
 /* A parameter of a workload beside size, tile and precision: `--param name=value`. */
 struct duet__parameter {

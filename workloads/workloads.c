@@ -5,7 +5,6 @@
 #include <math.h>
 #include <glib.h>
 
-#include "workloads/workload.h"
 #include "workloads/tiles.h"
 
 #define WORKLOAD(name) extern const struct duet__workload duet__workload_##name;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/common.h"
 #include "backends/cuda/internal.h"
 
 static const char peer_lost[] = "the other device of the copy is lost";

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common.h"
 #include "backends/cuda/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */

@@ -18,7 +18,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backends/backend.h"
 #include "backends/common.h"
 
 /* ------------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dlfcn.h>
-#include <stddef.h>
 
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/internal.h"

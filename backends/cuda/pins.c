@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <pthread.h>
 
 enum {
     SMALLEST = 256 << 10, /* bytes of a handle from which page-locking is worth a system call */

@@ -4,7 +4,6 @@
  * their own. They either do the work of a GPU, or take the time of one.
  */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

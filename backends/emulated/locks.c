@@ -3,7 +3,6 @@
 #include "backends/emulated/internal.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 struct lock_note {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "backends/common.h"
 #include "backends/opencl/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */

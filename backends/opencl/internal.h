@@ -20,7 +20,6 @@
 
 #include <duet/opencl.h>
 
-#include "backends/backend.h"
 #include "backends/common.h"
 
 /* ------------------------------------------------------------------------------------------- */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backends/opencl/internal.h"
-#include "backends/common.h"
 
 static int opencl_attach(void **shared, const struct backend_setup *setup,
                          struct duet_message *message)

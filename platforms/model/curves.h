@@ -16,7 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 /* End of a message about a kernel without a time, of use to whoever makes tasks of their own. */

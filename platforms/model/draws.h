@@ -10,7 +10,6 @@
 #ifndef DUET_MODEL_DRAWS_H
 #define DUET_MODEL_DRAWS_H
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates of executions that run at the same time. */
 #include <math.h>
-#include <string.h>
 
 #include "platforms/model/effects.h"
 

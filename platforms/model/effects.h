@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <duet/error.h>
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"

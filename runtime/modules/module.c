@@ -3,7 +3,6 @@
 #include "runtime/modules/module.h"
 
 #include <dlfcn.h>
-#include <string.h>
 
 #include <glib.h>
 

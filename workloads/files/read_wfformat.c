@@ -10,7 +10,6 @@
 
 #include "workloads/files/graph.h"
 #include "base/fields.h"
-#include "base/json.h"
 
 enum { MOST = 100000000 }; /* most tasks, or files */
 
