@@ -17,6 +17,7 @@
 #include "workloads/files/graph.h"
 
 struct duet__schedule;
+struct duet__tune;
 struct duet__validation;
 
 /* An option as it was given. */
@@ -233,5 +234,9 @@ void duet__run_plan_make(const char *policy, const struct duet__recording *recor
 /* Prints which tasks have another worker in the second of two schedules, and what that costs.
    Returns the exit status. */
 int duet__compare_schedules(const char *const paths[2]);
+
+/* tune_report.c: prints what was found, and writes the variables of the choice. Returns the exit
+ * status. */
+int duet__tune_report(const struct duet__tune *tune, const struct duet__job *job);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet tune`: the best settings of a problem on a machine, by simulation and then by runs. */
-#include "cli/tune.h"
+#include "study/tune.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/tune.h"
+#include "cli/job.h"
+#include "study/tune.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/table.h"

@@ -22,10 +22,4 @@ double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
                    struct duet_task *const *tasks, const double *ranks, size_t count,
                    double limit_s);
 
-/*
- * twin.c: copies the tasks into the trial's core, not linked. Returns false if there is no memory.
- */
-bool duet__twins(struct duet_runtime *core, struct duet_runtime *from,
-                 struct duet_task *const *tasks, struct duet_task **twins, size_t count);
-
 #endif
