@@ -3,17 +3,22 @@
 print, summaries of values, and tables."""
 
 import argparse
+import glob
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
+import sys
+import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path("build")
 # the simulation whose speed is measured
 SIMULATED = ["simulate", "cholesky", "--platform", "idgraf", "--tile", "960", "--cpus", "4",
              "--gpus", "8", "--set-arch", "--quiet", "--csv"]
+CUBES = {"cholesky": 1 / 3, "lu": 2 / 3, "gemm": 2}  # flops / n^3
 
 
 def parser_of(text):
@@ -48,9 +53,38 @@ def execute(command, **variables):
     return result.stdout
 
 
+def callgrind(*command, **variables):
+    """What valgrind's callgrind writes of a command, a text for each process: a simulation is a
+    process of its own."""
+    if not shutil.which("valgrind"):
+        raise SystemExit(f"{pathlib.Path(sys.argv[0]).stem}: there is no valgrind")
+    with tempfile.TemporaryDirectory() as folder:
+        execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p", *command],
+                **variables)
+        return [path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()]
+
+
 def objects(text):
     """The JSON objects that a program printed, one a line."""
     return [json.loads(line) for line in text.splitlines()]
+
+
+def starpu(program):
+    """The path of a program of the package starpu-examples; None: it is not installed."""
+    return next(iter(glob.glob(f"/usr/lib/*/starpu/{program}")), None)
+
+
+def rate(operation, n, seconds):
+    """Gflop/s of a factorisation or product of order n."""
+    return 1e-9 * CUBES[operation] * n ** 3 / seconds
+
+
+def finish(options, rows, columns, program):
+    """Prints the rows of comparisons with StarPU's examples, and writes them to --json."""
+    print("\n".join(table(rows, columns)))
+    if not starpu(program):
+        print("not installed, so not measured: starpu-examples", file=sys.stderr)
+    write_json(options.json, {"runs": options.runs, "rows": rows})
 
 
 def series(text):

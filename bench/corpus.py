@@ -81,8 +81,9 @@ def record(options):
     print(f"{runs}: {runs.stat().st_size / 1e6:.1f} MB; {machine}")
 
 
-def compare_one(options, corpus, workload):
-    program = [options.build / "bench" / "corpus", "compare", str(options.simulations),
+def predict(what, options, corpus, workload):
+    """The lines of "compare" or "intervals" about the runs of a workload."""
+    program = [options.build / "bench" / "corpus", what, str(options.simulations),
                str(corpus).replace(".jsonl.gz", ".json"), workload]
     with tempfile.TemporaryFile() as lines:
         with gzip.open(corpus) as packed:
@@ -90,6 +91,13 @@ def compare_one(options, corpus, workload):
         lines.seek(0)
         result = subprocess.run(program, stdin=lines, stdout=subprocess.PIPE, check=True)
     return common.objects(result.stdout.decode())
+
+
+def predict_all(what, options, corpus):
+    """Those about all workloads, by all cores."""
+    workloads = dict.fromkeys(case[0] for case, _ in recorded_runs(corpus))
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return sum(pool.map(functools.partial(predict, what, options, corpus), workloads), [])
 
 
 def noises(corpus):
@@ -172,9 +180,7 @@ def table(lines, scheme, noise):
 def compare(options):
     for corpus in options.corpus:
         noise = noises(corpus)
-        workloads = dict.fromkeys(case[0] for case, _ in recorded_runs(corpus))
-        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            lines = sum(pool.map(functools.partial(compare_one, options, corpus), workloads), [])
+        lines = predict_all("compare", options, corpus)
         if options.out:
             options.out.write_text("".join(json.dumps(line) + "\n" for line in lines))
         print(f"{corpus.name}: {len(noise)} cases, noise: median "

@@ -15,16 +15,10 @@ best score over all cases. Goal: 90 %, widths at most three times the errors.
 """
 
 import collections
-import concurrent.futures
-import functools
-import gzip
 import json
 import math
-import os
 import pathlib
 import statistics
-import subprocess
-import tempfile
 
 import common
 import corpus as corpora
@@ -32,24 +26,10 @@ import corpus as corpora
 MISS = 0.1  # of an interval of 90 %
 
 
-def left_out(options, corpus, workload):
-    with tempfile.TemporaryFile() as lines:
-        with gzip.open(corpus) as packed:
-            lines.write(packed.read())
-        lines.seek(0)
-        program = [options.build / "bench" / "corpus", "intervals", str(options.simulations),
-                   str(corpus).replace(".jsonl.gz", ".json"), workload]
-        text = subprocess.run(program, stdin=lines, stdout=subprocess.PIPE, check=True).stdout
-    return common.objects(text.decode())
-
-
 def of_corpus(options, corpus):
-    workloads = dict.fromkeys(case[0] for case, _ in corpora.recorded_runs(corpus))
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for lines in pool.map(functools.partial(left_out, options, corpus), workloads):
-            for line in lines:
-                if line["scheme"] != "none" and None not in line["run"] + line["median"]:
-                    yield {**line, "class": f"left out: a {line['scheme']}"}
+    for line in corpora.predict_all("intervals", options, corpus):
+        if line["scheme"] != "none" and None not in line["run"] + line["median"]:
+            yield {**line, "class": f"left out: a {line['scheme']}"}
 
 
 def of_validation(path):

@@ -9,7 +9,6 @@ that it would take: Cholesky in double precision on Idgraf, tiles of 960, withou
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 
 import common
@@ -39,13 +38,9 @@ def count(duet, policy, machine, tiles, slots):
     """Instructions within those slots of the policy at this path."""
     cpus, gpus = MACHINES[machine]
     toggles = [f"--toggle-collect=decide_{slot}" for slot in slots]
-    with tempfile.TemporaryDirectory() as folder:
-        common.execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p",
-                        "--collect-atstart=no", *toggles, duet, "simulate", "cholesky",
-                        "--platform", "idgraf", "--tile", 960, "--n", 960 * tiles, "--cpus", cpus,
-                        "--gpus", gpus, "--policy", policy, "--quiet"])
-        # a simulation is a process of its own
-        texts = [path.read_text(encoding="utf-8") for path in pathlib.Path(folder).iterdir()]
+    texts = common.callgrind("--collect-atstart=no", *toggles, duet, "simulate", "cholesky",
+                             "--platform", "idgraf", "--tile", 960, "--n", 960 * tiles, "--cpus",
+                             cpus, "--gpus", gpus, "--policy", policy, "--quiet")
     return sum(int(re.search(r"^totals: (\d+)", text, re.MULTILINE).group(1)) for text in texts)
 
 
@@ -57,8 +52,6 @@ def main():
                         metavar="LIST", help=f"CPUs + GPUs, of {','.join(MACHINES)}")
     parser.add_argument("--tiles", type=int, default=20, metavar="N", help="a side")
     options = parser.parse_args()
-    if not shutil.which("valgrind"):
-        raise SystemExit("decisions: there is no valgrind")
     duet = (options.build / "duet").resolve()
     tasks = options.tiles * (options.tiles + 1) * (options.tiles + 2) // 6
     with tempfile.TemporaryDirectory() as folder:

@@ -12,16 +12,15 @@ ScaLAPACK's LU exchanges rows, duet's does not. StarPU's Cholesky is in single p
 an envelope with each tile; its LU over MPI (plu_example_double) did not end here, and is left out.
 """
 
-import glob
 import json
 import pathlib
 import statistics
-import sys
 import tempfile
 
 import common
 
-CUBES = {"cholesky": 1 / 3, "lu": 2 / 3}  # flops / n^3
+OPERATIONS = ["cholesky", "lu"]
+STARPU = "mpi/mpi_cholesky_distributed"
 COLUMNS = ["operation", "precision", "n", "tile", "nodes", "peer", "median", "least", "most",
            "ratio", "messages", "least messages", "MB", "least MB"]
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -45,7 +44,8 @@ class Peer:
                             "--precision", precision, "--nodes", f"{o.rows}x{o.cols}", "--cpus", 1,
                             "--gpus", 0, "--policy", "lws", "--warmup", warmup, "--reps", 1,
                             "--quiet", "--json", **variables)
-        return self.rate(json.loads(output)["runs"][0]["makespan_s"]["median"])
+        return common.rate(self.operation, o.n,
+                           json.loads(output)["runs"][0]["makespan_s"]["median"])
 
     def duet_single(self, **variables):
         return self.duet("s", **variables)
@@ -61,14 +61,11 @@ class Peer:
 
     def starpu(self, warmup=1, **variables):
         o = self.options
-        output = self.start(starpu_program(), "-size", o.n, "-nblocks", o.n // o.tile,
+        output = self.start(common.starpu(STARPU), "-size", o.n, "-nblocks", o.n // o.tile,
                             **variables, STARPU_NCPU="1", STARPU_NCUDA="0",
                             STARPU_NOPENCL="0", STARPU_SILENT="1", STARPU_FXT_TRACE="0",
                             STARPU_HOME=self.home)
         return float(next(line.split()[-1] for line in output.splitlines() if "GFlops" in line))
-
-    def rate(self, seconds):
-        return 1e-9 * CUBES[self.operation] * self.options.n ** 3 / seconds
 
     def sent(self, measure):
         """Messages and megabytes of one run."""
@@ -91,7 +88,7 @@ class Peer:
     def rows(self):
         o = self.options
         peers = {("d", "duet"): self.duet_double, ("d", "scalapack"): self.scalapack}
-        if self.operation == "cholesky" and starpu_program():
+        if self.operation == "cholesky" and common.starpu(STARPU):
             peers |= {("s", "duet"): self.duet_single, ("s", "starpu"): self.starpu}
         rates = {key: [] for key in peers}
         for _ in range(o.runs):
@@ -109,10 +106,6 @@ class Peer:
                    "least MB": least * o.tile ** 2 * (4 if precision == "s" else 8) / 1e6}
 
 
-def starpu_program():
-    return next(iter(glob.glob("/usr/lib/*/starpu/mpi/mpi_cholesky_distributed")), None)
-
-
 def main():
     parser = common.parser_of(__doc__)
     parser.add_argument("--build", type=pathlib.Path, default=common.BUILD, metavar="FOLDER")
@@ -121,8 +114,8 @@ def main():
     parser.add_argument("--rows", type=int, default=1, help="of processes")
     parser.add_argument("--cols", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5, help="rounds")
-    parser.add_argument("--operations", type=common.names(CUBES), default=list(CUBES),
-                        metavar="LIST", help=f"of {','.join(CUBES)}")
+    parser.add_argument("--operations", type=common.names(OPERATIONS), default=OPERATIONS,
+                        metavar="LIST", help=f"of {','.join(OPERATIONS)}")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     options = parser.parse_args()
     options.build = options.build.resolve()
@@ -133,10 +126,7 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         for operation in options.operations:
             rows += Peer(options, operation, home).rows()
-    print("\n".join(common.table(rows, COLUMNS)))
-    if not starpu_program():
-        print("not installed, so not measured: starpu-examples", file=sys.stderr)
-    common.write_json(options.json, {"runs": options.runs, "rows": rows})
+    common.finish(options, rows, COLUMNS, STARPU)
 
 
 if __name__ == "__main__":

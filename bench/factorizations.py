@@ -12,7 +12,6 @@ OpenBLAS's LU exchanges rows, that of duet and StarPU does not. StarPU's Cholesk
 precision only; its GEMM example reports no time in Debian's build and is left out.
 """
 
-import glob
 import itertools
 import json
 import pathlib
@@ -22,7 +21,6 @@ import tempfile
 
 import common
 
-CUBES = {"cholesky": 1 / 3, "lu": 2 / 3, "gemm": 2}  # flops / n^3
 STARPU_EXAMPLES = {("cholesky", "s"): "cholesky_implicit",
                    ("lu", "s"): "lu_implicit_example_float",
                    ("lu", "d"): "lu_implicit_example_double"}
@@ -31,8 +29,7 @@ COLUMNS = ["operation", "precision", "n", "workers", "peer", "tile", "median", "
 
 
 def starpu_program(operation, precision):
-    name = STARPU_EXAMPLES.get((operation, precision), "none")
-    return next(iter(glob.glob(f"/usr/lib/*/starpu/examples/{name}")), None)
+    return common.starpu(f"examples/{STARPU_EXAMPLES.get((operation, precision), 'none')}")
 
 
 class Problem:
@@ -42,15 +39,13 @@ class Problem:
         self.options, self.home = options, home
         self.operation, self.precision, self.n, self.workers = operation, precision, n, workers
 
-    def rate(self, seconds):
-        return 1e-9 * CUBES[self.operation] * self.n ** 3 / seconds
-
     def duet(self, tile):
         command = [self.options.build / "duet", "run", self.operation, "--n", self.n,
                    "--tile", tile, "--precision", self.precision, "--cpus", self.workers,
                    "--gpus", 0, "--policy", self.options.policy, "--warmup", 1, "--reps", 1,
                    "--quiet", "--json", *(["--verify"] if self.options.verify else [])]
-        return self.rate(json.loads(common.execute(command))["runs"][0]["makespan_s"]["median"])
+        report = json.loads(common.execute(command))
+        return common.rate(self.operation, self.n, report["runs"][0]["makespan_s"]["median"])
 
     def lapack(self, operation, n, workers):
         program = self.options.build / "bench" / "lapack"
@@ -69,7 +64,8 @@ class Problem:
                                 STARPU_NOPENCL="0", STARPU_SCHED="lws", STARPU_SILENT="1",
                                 STARPU_FXT_TRACE="0", STARPU_HOME=self.home,
                                 OPENBLAS_NUM_THREADS="1")
-        return self.rate(float(output.split("\n")[1].split()[1]) / 1000)
+        return common.rate(self.operation, self.n,
+                           float(output.split("\n")[1].split()[1]) / 1000)
 
     def best_tile(self, measure):
         rates = {tile: measure(tile) for tile in self.options.tiles
@@ -103,8 +99,8 @@ def main():
     parser.add_argument("--n", type=common.numbers, default=[2048, 4096], metavar="LIST")
     parser.add_argument("--workers", type=common.numbers, default=[1, 2], metavar="LIST")
     parser.add_argument("--runs", type=int, default=5, help="rounds")
-    parser.add_argument("--operations", type=common.names(CUBES), default=list(CUBES),
-                        metavar="LIST", help=f"of {','.join(CUBES)}")
+    parser.add_argument("--operations", type=common.names(common.CUBES), default=list(common.CUBES),
+                        metavar="LIST", help=f"of {','.join(common.CUBES)}")
     parser.add_argument("--tiles", type=common.numbers, default=[128, 192, 256, 384, 512],
                         metavar="LIST", help="of which the best is chosen")
     parser.add_argument("--precisions", type=common.names("sd"), default=["d"], metavar="s,d")
@@ -123,10 +119,7 @@ def main():
                                       options.workers):
             rows += Problem(options, home, *case).rows()
             print(f"factorizations: {' '.join(map(str, case))} is done", file=sys.stderr)
-    print("\n".join(common.table(rows, COLUMNS)))
-    if not starpu_program("cholesky", "s"):
-        print("not installed, so not measured: starpu-examples", file=sys.stderr)
-    common.write_json(options.json, {"runs": options.runs, "rows": rows})
+    common.finish(options, rows, COLUMNS, "examples/cholesky_implicit")
 
 
 if __name__ == "__main__":

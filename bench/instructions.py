@@ -14,7 +14,6 @@ import os
 import pathlib
 import re
 import shutil
-import tempfile
 
 import common
 
@@ -93,12 +92,8 @@ def count(build, peer, benchmark, size):
     command = [build / "bench" / f"overhead_{peer}", benchmark, 1, 1, size]
     if benchmark == "simulate":
         command = [build / "duet", *common.SIMULATED, "--n", 960 * size, "--policy", "ws"]
-    with tempfile.TemporaryDirectory() as folder:
-        common.execute(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/%p",
-                        "--separate-threads=no", *command], OMP_NUM_THREADS="1")
-        # a simulation is a process of its own
-        return sum((own_costs(path.read_text(encoding="utf-8"))
-                    for path in pathlib.Path(folder).iterdir()), collections.Counter())
+    texts = common.callgrind("--separate-threads=no", *command, OMP_NUM_THREADS="1")
+    return sum(map(own_costs, texts), collections.Counter())
 
 
 def main():
@@ -109,8 +104,6 @@ def main():
                         metavar="LIST", help=f"of {','.join(SIZES)}")
     parser.add_argument("--functions", type=int, default=0, metavar="N")
     options = parser.parse_args()
-    if not shutil.which("valgrind"):
-        raise SystemExit("instructions: there is no valgrind")
     for benchmark in options.benchmarks:
         small, large, tasks_of = SIZES[benchmark]
         tasks = tasks_of(large) - tasks_of(small)
