@@ -59,17 +59,15 @@ static bool can_lock(const struct duet__backend *backend)
 
 static int pin(struct testing *t, void *data, size_t bytes)
 {
-    struct duet_message message = {""};
-    int error = t->backend->pin(t->shared, data, bytes, &message);
-    g_assert_true(!error == !*message.text);
+    int error = t->backend->pin(t->shared, data, bytes, hear());
+    g_assert_true(!error == !*heard());
     return error;
 }
 
 static int unpin(struct testing *t, void *data)
 {
-    struct duet_message message = {""};
-    int error = t->backend->unpin(t->shared, data, &message);
-    g_assert_true(!error == !*message.text);
+    int error = t->backend->unpin(t->shared, data, hear());
+    g_assert_true(!error == !*heard());
     return error;
 }
 

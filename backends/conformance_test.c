@@ -49,11 +49,10 @@ static void test_describe(const void *argument)
     unsigned indices[2] = {0, b->count(NULL) - 1};
     for (unsigned i = 0; i < G_N_ELEMENTS(indices); i++) {
         struct backend_info info;
-        struct duet_message message = {""};
-        g_assert_cmpint(b->describe(indices[i], &info, &message), ==, DUET_OK);
+        WORKS(b->describe(indices[i], &info, hear()));
         g_assert_true(*info.arch && memchr(info.arch, '\0', sizeof info.arch));
         g_assert_true(*info.description && memchr(info.description, '\0', sizeof info.description));
-        g_assert_cmpstr(message.text, ==, "");
+        g_assert_cmpstr(heard(), ==, "");
         if (b->execute) {
             g_assert_cmpuint(info.memory_bytes, ==, 0);
             continue;
@@ -125,15 +124,14 @@ static void test_base(const void *argument)
     if (testing_absent(argument, 1))
         return;
     testing_init(&t, argument);
-    struct duet_message message = {""};
     struct testing_device d;
     struct backend_config greedy = {.node = 1,
                                     .capacity_bytes = UINT64_C(1) << 62,
                                     .notify = testing_notify,
                                     .owner = &d};
     struct backend_device *none = NULL;
-    g_assert_cmpint(t.backend->open(&none, t.shared, &greedy, &message), ==, DUET_ENOMEM);
-    g_assert_cmpstr(message.text, !=, "");
+    g_assert_cmpint(t.backend->open(&none, t.shared, &greedy, hear()), ==, DUET_ENOMEM);
+    g_assert_cmpstr(heard(), !=, "");
     testing_open(&d, &t, 0);
     g_assert_nonnull(d.base);
     g_assert_cmpuint((uintptr_t)d.base % 256, ==, 0);
@@ -244,10 +242,9 @@ static void test_isolation(const void *argument)
 static bool are_linked(const struct duet__backend *backend)
 {
     struct backend_link links[4] = {{.direct = false}};
-    struct duet_message message = {""};
     if (!backend->links)
         return true;
-    g_assert_cmpint(backend->links(2, links, &message), ==, DUET_OK);
+    WORKS(backend->links(2, links, hear()));
     return links[1].direct;
 }
 

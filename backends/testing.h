@@ -69,15 +69,13 @@ static inline void testing_machine(struct duet_machine *machine)
 static inline void testing_init_pinning(struct testing *t, const struct duet__backend *backend,
                                         uint64_t pin_bytes)
 {
-    struct duet_message message = {""};
     memset(t, 0, sizeof *t);
     t->backend = backend;
     testing_machine(&t->machine);
     struct backend_setup setup = {.machine = &t->machine,
                                   .now = testing_now,
                                   .pin_bytes = pin_bytes};
-    if (backend->attach(&t->shared, &setup, &message))
-        g_error("%s", message.text);
+    WORKS(backend->attach(&t->shared, &setup, hear()));
 }
 
 static inline void testing_init(struct testing *t, const struct duet__backend *backend)
@@ -105,7 +103,6 @@ static inline void testing_notify(void *owner)
 static inline void testing_open_as(struct testing_device *d, struct testing *t,
                                    struct backend_config config)
 {
-    struct duet_message message = {""};
     memset(d, 0, sizeof *d);
     d->testing = t;
     d->node = config.node;
@@ -113,8 +110,7 @@ static inline void testing_open_as(struct testing_device *d, struct testing *t,
     (void)pthread_cond_init(&d->notified, NULL);
     config.notify = testing_notify;
     config.owner = d;
-    if (t->backend->open(&d->device, t->shared, &config, &message))
-        g_error("%s", message.text);
+    WORKS(t->backend->open(&d->device, t->shared, &config, hear()));
     if (t->backend->base)
         d->base = t->backend->base(d->device);
 }

@@ -20,12 +20,10 @@ static void test_measured(void)
 {
     struct duet_config config = defaults(2);
     struct duet__bandwidth bandwidth;
-    struct duet_message message = {""};
     config.emulate = "idgraf"; /* its memory is this machine's */
     config.scale = 10;
-    if (duet__bandwidth_measure(&(struct duet__measurement){.config = &config, .message = &message},
-                                &bandwidth))
-        g_error("%s", message.text);
+    WORKS(duet__bandwidth_measure(&(struct duet__measurement){.config = &config, .message = hear()},
+                                  &bandwidth));
     g_test_message("%g and %g B/s", bandwidth.one_Bps, bandwidth.all_Bps);
     g_assert_cmpuint(bandwidth.samples, >=, 6);
     g_assert_true(isfinite(bandwidth.one_Bps) && bandwidth.one_Bps > 0);
@@ -43,15 +41,14 @@ static void test_stop(void)
     struct duet_config config = defaults(1);
     for (unsigned after = 0; after < 2; after++) {
         struct duet__bandwidth bandwidth = {.one_Bps = 1};
-        struct duet_message message = {""};
         unsigned left = after;
         int error = duet__bandwidth_measure(&(struct duet__measurement){.config = &config,
                                                                         .stop = stop_after,
                                                                         .context = &left,
-                                                                        .message = &message},
+                                                                        .message = hear()},
                                             &bandwidth);
         g_assert_cmpint(error, ==, DUET_ECANCELED);
-        g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
+        g_assert_cmpstr(heard(), ==, "the measurement was interrupted");
         g_assert_cmpfloat(bandwidth.one_Bps, ==, 0);
     }
 }

@@ -8,16 +8,14 @@ static void test_idgraf(void)
     struct duet_config config;
     OWNED(duet__copies_fini) struct duet__copies copies;
     OWNED(duet_machine_fini) struct duet_machine machine = {0};
-    struct duet_message message = {""};
     duet_config_init(&config);
     config.no_bind = true;
     config.emulate = "idgraf";
     config.cpus = 1;
-    if (duet__copies_measure(&(struct duet__measurement){.config = &config,
-                                                         .end_s = duet__clock_s() + 10,
-                                                         .message = &message},
-                             &copies))
-        g_error("%s", message.text);
+    WORKS(duet__copies_measure(&(struct duet__measurement){.config = &config,
+                                                           .end_s = duet__clock_s() + 10,
+                                                           .message = hear()},
+                               &copies));
     testing_machine(&config, &machine);
     testing_pairs(&copies, &machine);
     testing_switches(&copies, &machine);

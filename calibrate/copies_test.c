@@ -17,12 +17,10 @@ static struct duet_config defaults(const char *emulate, int gpus)
 static struct duet__copies measure(const struct duet_config *config, double budget_s)
 {
     struct duet__copies copies;
-    struct duet_message message = {""};
-    if (duet__copies_measure(&(struct duet__measurement){.config = config,
-                                                         .end_s = duet__clock_s() + budget_s,
-                                                         .message = &message},
-                             &copies))
-        g_error("%s", message.text);
+    WORKS(duet__copies_measure(&(struct duet__measurement){.config = config,
+                                                           .end_s = duet__clock_s() + budget_s,
+                                                           .message = hear()},
+                               &copies));
     return copies;
 }
 
@@ -134,16 +132,15 @@ static void test_stop(void)
     config.scale = 0.1;
     do {
         OWNED(duet__copies_fini) struct duet__copies copies;
-        struct duet_message message = {""};
         unsigned left = 3 * canceled;
         error = duet__copies_measure(&(struct duet__measurement){.config = &config,
                                                                  .stop = stop_after,
                                                                  .context = &left,
-                                                                 .message = &message},
+                                                                 .message = hear()},
                                      &copies);
         if (error) {
             g_assert_cmpint(error, ==, DUET_ECANCELED);
-            g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
+            g_assert_cmpstr(heard(), ==, "the measurement was interrupted");
             g_assert_null(copies.pairs);
             canceled++;
         }

@@ -24,14 +24,13 @@ static struct duet_config defaults(int cpus, int gpus)
 
 static void measure(const struct duet_config *config, struct duet__measured *costs)
 {
-    struct duet_message message = {""};
     const struct duet__measurement given = {.config = config,
                                             .end_s = duet__clock_s() + 0.1,
-                                            .message = &message};
+                                            .message = hear()};
     cpu_set_t before, after;
     g_assert_cmpint(sched_getaffinity(0, sizeof before, &before), ==, 0);
     if (duet__costs_measure(&given, costs))
-        g_error("%s", message.text);
+        g_error("%s", heard());
     /* the measuring thread may use the core again that it had to leave */
     g_assert_cmpint(sched_getaffinity(0, sizeof after, &after), ==, 0);
     g_assert_true(CPU_EQUAL(&before, &after));
@@ -148,16 +147,15 @@ static void test_stop(void)
     config.emulate = "free";
     do {
         struct duet__measured costs[DUET__COSTS];
-        struct duet_message message = {""};
         unsigned left = 5 * canceled;
         error = duet__costs_measure(&(struct duet__measurement){.config = &config,
                                                                 .stop = stop_after,
                                                                 .context = &left,
-                                                                .message = &message},
+                                                                .message = hear()},
                                     costs);
         if (error) {
             g_assert_cmpint(error, ==, DUET_ECANCELED);
-            g_assert_cmpstr(message.text, ==, "the measurement was interrupted");
+            g_assert_cmpstr(heard(), ==, "the measurement was interrupted");
             canceled++;
         }
     } while (error);
@@ -168,13 +166,12 @@ static void test_refused(void)
 {
     struct duet_config config = defaults(1, 1);
     struct duet__measured costs[DUET__COSTS];
-    struct duet_message message = {""};
     config.emulate = "no-such-platform";
     int error =
-        duet__costs_measure(&(struct duet__measurement){.config = &config, .message = &message},
+        duet__costs_measure(&(struct duet__measurement){.config = &config, .message = hear()},
                             costs);
     g_assert_cmpint(error, ==, DUET_ENOTFOUND);
-    g_assert_nonnull(strstr(message.text, "no-such-platform"));
+    SAYS("no-such-platform");
 }
 
 TEST_MAIN(test_alone, test_free, test_paced, test_fill, test_stop, test_refused)

@@ -148,12 +148,11 @@ static void test_machine_stays(void)
 static void refused(const struct duet_config *config, int expected, const char *fragment)
 {
     struct duet_runtime *duet;
-    struct duet_message message = {""};
     g_autofree char *before = NULL, *after = NULL;
     (void)g_file_get_contents(path, &before, NULL, NULL);
-    g_assert_cmpint(duet_open(&duet, config, &message), ==, expected);
+    g_assert_cmpint(duet_open(&duet, config, hear()), ==, expected);
     g_assert_null(duet);
-    assert_contains(message.text, fragment);
+    SAYS(fragment);
     (void)g_file_get_contents(path, &after, NULL, NULL);
     g_assert_cmpstr(before, ==, after);
 }
@@ -233,10 +232,8 @@ static void test_nothing(void)
                                   {.kind = DUET_EVENT_COPY}};
     const struct duet__recording recording = {.events = events, .event_count = 2};
     struct duet__history *history;
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__history_open(&history, &config, &message), ==, DUET_OK);
-    g_assert_cmpint(duet__history_add(history, &recording, "test", &message), ==, DUET_OK);
-    g_assert_cmpstr(message.text, ==, "");
+    WORKS(duet__history_open(&history, &config, hear()));
+    WORKS(duet__history_add(history, &recording, "test", hear()));
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     duet__history_free(history);
 }

@@ -40,9 +40,8 @@ static void check(const struct duet__network *network)
 {
     OWNED(duet__mpi_measured_free) struct duet__mpi_measured m = make(network);
     struct duet__network_fit fit;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
+    WORKS(duet__network_fit(&m, &fit, hear()));
     g_assert_cmpuint(fit.count, ==, 24);
     assert_near(fit.network.overhead_s, network->overhead_s);
     assert_near(fit.network.latency_s, network->latency_s);
@@ -76,15 +75,14 @@ static void test_odd(void)
     struct duet__network network = {.bandwidth_Bps = 1e9, .overhead_s = 1e-6, .eager_bytes = 1024};
     struct duet__mpi_measured m = make(&network), nothing = {0};
     struct duet__network_fit fit;
-    struct duet_message message = {""};
 
     for (size_t i = 0; i < (size_t)EACH * DUET__MPI_SIZES; i++) /* faster with more bytes */
         m.sizes[i / EACH].pings[i % EACH] = 1e-3 / (double)(1 << i / EACH);
-    g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
+    WORKS(duet__network_fit(&m, &fit, hear()));
     g_assert_true(fit.network.overhead_s >= 0 && fit.network.latency_s >= 0);
     g_assert_true(fit.network.rendezvous_s >= 0 && fit.network.bandwidth_Bps > 0);
     g_assert_true(isfinite(fit.network.bandwidth_Bps));
-    g_assert_cmpint(duet__network_fit(&nothing, &fit, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__network_fit(&nothing, &fit, hear()), ==, DUET_EINVAL);
     duet__mpi_measured_free(&m);
 }
 

@@ -214,13 +214,12 @@ static void fit_runs(struct made *made, size_t count, const struct duet_sharing 
                      struct duet__model *model)
 {
     struct duet__recorded_run runs[24];
-    struct duet_message message = {""};
     g_assert_cmpuint(count, <=, G_N_ELEMENTS(runs));
     for (size_t i = 0; i < count; i++)
         runs[i] = made[i].observation;
     int error = duet__model_fit(runs, count, &(struct duet__model_options){.sharing = *sharing},
-                                model, &message);
-    g_assert_cmpstr(message.text, ==, "");
+                                model, hear());
+    g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpint(error, ==, DUET_OK);
 }
 

@@ -261,12 +261,11 @@ static void test_declined(void)
 static void test_lost(void)
 {
     OWNED(testing_fini) struct testing t;
-    struct duet_message message;
     testing_init_policy(&t, &machine, &policy, 1);
     for (unsigned i = 0; i < 3; i++)
         (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    duet__explain(t.core, &message);
-    g_assert_nonnull(strstr(message.text, "3 are ready, and nobody"));
+    duet__explain(t.core, hear());
+    SAYS("3 are ready, and nobody");
     g_assert_cmpint(duet__worker_lost(t.core, GPU, 0, &t.ops), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
     g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);

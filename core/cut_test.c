@@ -34,13 +34,6 @@ static void submit(struct testing *t, struct duet_handle *handle, int mode)
     (void)testing_submit(t, t->any, handle, mode, NULL, 0, 0);
 }
 
-static void refuses(struct testing *t, int error, const char *why)
-{
-    g_assert_cmpint(error, ==, DUET_EINVAL);
-    if (!strstr(duet_last_message(t->core), why))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), why);
-}
-
 /* Returns how many tasks can run at once now: they are begun and ended. */
 static unsigned together(struct testing *t)
 {
@@ -179,8 +172,7 @@ static void test_acquire(void)
     submit(&t, whole, DUET_RW);
     g_assert_cmpuint(together(&t), ==, 1);
     g_assert_cmpuint(together(&t), ==, 0);
-    g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.core), "is acquired: release it first"));
+    REFUSED(t.core, duet_unregister(t.core, whole), DUET_EINVAL, "is acquired: release it first");
     g_assert_cmpint(duet_uncut(t.core, parts[1]), ==, DUET_EINVAL);
     g_assert_cmpint(duet_release(t.core, parts[0]), ==, DUET_OK);
     g_assert_cmpuint(together(&t), ==, 1);

@@ -10,17 +10,11 @@ static void start(struct testing *t, unsigned cpus, unsigned gpus)
     testing_init(t, &make, "eager", 1);
 }
 
-static void check_message(const struct testing *t, const char *part)
-{
-    if (!strstr(duet_last_message(t->core), part))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), part);
-}
-
 /* The run has failed with this error and a message that says this, and all of it is finished. */
 static void check_failed(struct testing *t, int error, const char *part)
 {
     g_assert_cmpint(duet_wait(t->core), ==, error);
-    check_message(t, part);
+    TOLD(t->core, part);
     g_assert_cmpuint(unfinished(t->core), ==, 0);
 }
 
@@ -93,7 +87,7 @@ static void test_blocks_refused(void)
         g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
         (void)plan_submit(&t, &asking.plan, h, DUET_RW, testing_handle(&t, 1), DUET_R);
         check_failed(&t, DUET_EINVAL, refusals[i].says);
-        check_message(&t, "task 1 (split) cannot expand");
+        TOLD(t.core, "task 1 (split) cannot expand");
     }
 }
 
@@ -235,7 +229,7 @@ static void test_no_cpu(void)
     struct plan plan = {.expand = nothing, .t = &t}, *pointer = &plan;
     struct duet_task_desc desc = plan_desc(&t, &pointer, NULL, 0);
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
-    check_message(&t, "split expands, which needs a CPU worker");
+    TOLD(t.core, "split expands, which needs a CPU worker");
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
 }
 
@@ -265,7 +259,7 @@ static void test_both_kinds_of_codelet(void)
                                      .implementations = &implementation,
                                      .implementation_count = 1};
     g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
-    check_message(&t, "kernel both has implementations and expands");
+    TOLD(t.core, "kernel both has implementations and expands");
 }
 
 /* ------------------------------------------------------------------------------------------- */

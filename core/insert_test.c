@@ -13,18 +13,10 @@ static struct duet_call call_of(struct testing *t, struct duet_message *message)
         struct duet_call){.runtime = t->core, .args = duet__task_args(t->held), .message = message};
 }
 
-#define says(message, part)                                                                        \
-    do {                                                                                           \
-        const char *said = (message);                                                              \
-        if (!strstr(said, part))                                                                   \
-            g_error("\"%s\" does not say \"%s\"", said, part);                                     \
-    } while (0)
-
 /* Values of all sizes arrive, aligned for their type; a kernel that asks for others is told. */
 static void test_values(void)
 {
     OWNED(testing_fini) struct testing t;
-    struct duet_message message;
     const char letter = 'd', text[] = "carried whole";
     const double many[300] = {1, 2, 3}, flops = 1e6;
     char got_letter, got_text[sizeof text];
@@ -41,7 +33,7 @@ static void test_values(void)
                                 sizeof many, DUET_VALUE, text, sizeof text, DUET_VALUE, &flops,
                                 sizeof flops, 0),
                     ==, DUET_OK);
-    struct duet_call call = call_of(&t, &message);
+    struct duet_call call = call_of(&t, hear());
     g_assert_cmpint(duet_values(&call, &got_letter, sizeof got_letter, got_many, sizeof got_many,
                                 got_text, sizeof got_text, &got_flops, sizeof got_flops, NULL),
                     ==, DUET_OK);
@@ -53,19 +45,19 @@ static void test_values(void)
     g_assert_null(duet_value(call.args, 1, 8));
     g_assert_null(duet_value(call.args, 4, 8));
     g_assert_cmpint(duet_values(&call, &got_letter, sizeof got_letter, NULL), ==, DUET_EINVAL);
-    says(message.text, "asks for 1 of the 4 values");
+    SAYS("asks for 1 of the 4 values");
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
-    says(message.text, "value 0 of the task has 1 bytes, and the kernel asks for 8");
+    SAYS("value 0 of the task has 1 bytes, and the kernel asks for 8");
     g_assert_cmpint(duet_insert(t.core, plain, DUET_VALUE, &flops, sizeof flops, 0), ==, DUET_OK);
-    call = call_of(&t, &message);
+    call = call_of(&t, hear());
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, &got_flops, sizeof got_flops,
                                 NULL),
                     ==, DUET_EINVAL);
-    says(message.text, "more than the 1 values");
+    SAYS("more than the 1 values");
     (void)testing_submit(&t, plain, NULL, 0, NULL, 0, 0);
-    call = call_of(&t, &message);
+    call = call_of(&t, hear());
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
-    says(message.text, "was not given any");
+    SAYS("was not given any");
 }
 
 /* A list says what a description would. */
@@ -123,16 +115,16 @@ static void test_refusals(void)
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_handle *h = testing_handle(&t, BLOCK);
     g_assert_cmpint(duet_insert(t.core, NULL, 0), ==, DUET_EINVAL);
-    says(duet_last_message(t.core), "needs a codelet");
+    TOLD(t.core, "needs a codelet");
     g_assert_cmpint(duet_insert(t.core, t.any, DUET_REF, &ref, DUET_R, h, 4711, 0), ==,
                     DUET_EINVAL);
-    says(duet_last_message(t.core), "item 3 of the list for a for_cpus task begins with 4711");
+    TOLD(t.core, "item 3 of the list for a for_cpus task begins with 4711");
     g_assert_null(ref);
     g_assert_cmpint(duet_insert(t.core, t.any, DUET_VALUE, NULL, sizeof flops, 0), ==, DUET_EINVAL);
     g_assert_cmpint(duet_insert(t.core, t.any, DUET_VALUE, &flops, (size_t)0, 0), ==, DUET_EINVAL);
-    says(duet_last_message(t.core), "value of 0 bytes");
+    TOLD(t.core, "value of 0 bytes");
     g_assert_cmpint(duet_insert(t.core, t.any, DUET_R, NULL, 0), ==, DUET_EINVAL);
-    says(duet_last_message(t.core), "no handle");
+    TOLD(t.core, "no handle");
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
 }
 

@@ -13,13 +13,6 @@ static void start(struct testing *t, bool computes)
     t->core->computes = computes;
 }
 
-static void refuses(struct testing *t, int error, const char *why)
-{
-    g_assert_cmpint(error, ==, DUET_EINVAL);
-    if (!strstr(duet_last_message(t->core), why))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), why);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* A type                                                                                       */
 

@@ -95,8 +95,7 @@ static void test_marks(void)
     check_mark(&t, &marks[0], "assembly", true, 5, 6);
     check_mark(&t, &marks[MANY], "again", false, 6, 6);
     free(marks);
-    g_assert_cmpint(duet_mark(t.core, NULL), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.core), "needs a text"));
+    REFUSED(t.core, duet_mark(t.core, NULL), DUET_EINVAL, "needs a text");
 }
 
 TEST_MAIN(test_tasks, test_failure, test_marks)

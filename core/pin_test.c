@@ -10,29 +10,22 @@ static const struct testing_machine both = {.cpus = 1, .gpus = 1};
 /* ------------------------------------------------------------------------------------------- */
 /* Page-locking                                                                                 */
 
-static void assert_refused(const struct testing *t, int error, const char *fragment)
-{
-    g_assert_cmpint(error, ==, DUET_EINVAL);
-    if (!strstr(duet_last_message(t->core), fragment))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), fragment);
-}
-
 static void test_checked(void)
 {
     OWNED(testing_fini) struct testing t;
     char data[8];
     testing_init(&t, &both, "eager", 1);
     t.core->computes = true;
-    assert_refused(&t, duet_pin(t.core, data, 0), "0 bytes");
-    assert_refused(&t, duet_pin(t.core, data, SIZE_MAX), "the address space");
-    assert_refused(&t, duet_pin(t.core, NULL, 8), "NULL");
-    assert_refused(&t, duet_unpin(t.core, NULL), "NULL");
+    refuses(&t, duet_pin(t.core, data, 0), "0 bytes");
+    refuses(&t, duet_pin(t.core, data, SIZE_MAX), "the address space");
+    refuses(&t, duet_pin(t.core, NULL, 8), "NULL");
+    refuses(&t, duet_unpin(t.core, NULL), "NULL");
     g_assert_cmpuint(t.pins + t.unpins, ==, 0);
     /* where nothing is computed, data may have no address, and nothing is done about it */
     t.core->computes = false;
     g_assert_cmpint(duet_pin(t.core, NULL, 8), ==, DUET_OK);
     g_assert_cmpint(duet_unpin(t.core, NULL), ==, DUET_OK);
-    assert_refused(&t, duet_pin(t.core, NULL, 0), "0 bytes");
+    refuses(&t, duet_pin(t.core, NULL, 0), "0 bytes");
     g_assert_cmpuint(t.pins + t.unpins, ==, 0);
 }
 

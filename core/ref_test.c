@@ -292,12 +292,10 @@ static void test_refusals(void)
                                         .extra = &(struct duet_task_extra){.ref = &ref,
                                                                            .after = &foreign,
                                                                            .after_count = 1}};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.core), "of another runtime"));
+    REFUSED(t.core, duet_submit(t.core, &desc), DUET_EINVAL, "of another runtime");
     g_assert_null(ref);
     g_assert_cmpint(duet_ref_wait(t.core, foreign), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_ref_wait(t.core, NULL), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.core), "it is NULL"));
+    REFUSED(t.core, duet_ref_wait(t.core, NULL), DUET_EINVAL, "it is NULL");
     const struct duet_task_desc nothing = {.codelet = t.any,
                                            .extra = &(struct duet_task_extra){.after_count = 1}};
     g_assert_cmpint(duet_submit(t.core, &nothing), ==, DUET_EINVAL);

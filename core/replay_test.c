@@ -8,13 +8,6 @@
 
 enum { DATA = 14, ROUNDS = 4 };
 
-#define refuses(t, call, part)                                                                     \
-    do {                                                                                           \
-        g_assert_cmpint(call, ==, DUET_EINVAL);                                                    \
-        if (!strstr(duet_last_message((t)->core), part))                                           \
-            g_error("\"%s\" does not say \"%s\"", duet_last_message((t)->core), part);             \
-    } while (0)
-
 /* A kernel without flops and cost, whose class no argument changes. */
 static struct duet_codelet *plain_codelet(struct testing *t, const char *name)
 {

@@ -341,7 +341,6 @@ static inline void testing_init_core(struct testing *t, const struct testing_mac
                                      struct duet__core_config config)
 {
     struct duet_machine machine;
-    struct duet_message message = {""};
     testing_machine(&machine, make);
     memset(t, 0, sizeof *t);
     t->workers = machine.worker_count;
@@ -351,7 +350,7 @@ static inline void testing_init_core(struct testing *t, const struct testing_mac
     config.record = config.record_accesses = true;
     config.ops = &testing_ops;
     config.engine = t;
-    TESTING_MUST(!duet__core_new(&t->core, &config, &message));
+    TESTING_MUST(!duet__core_new(&t->core, &config, hear()));
     duet_machine_fini(&machine);
     if (make->cpus && make->gpus)
         t->any = testing_codelet(t->core, "any", true, true);
@@ -379,6 +378,9 @@ static inline void testing_init(struct testing *t, const struct testing_machine 
 {
     testing_init_policy(t, make, duet_policy_find(policy), seed);
 }
+
+/* Fails unless a call is refused for this reason. */
+#define refuses(t, call, why) REFUSED((t)->core, call, DUET_EINVAL, why)
 
 static inline void testing_fini(struct testing *t)
 {

@@ -117,9 +117,7 @@ static inline void check_rest(const struct testing *t)
 /* All is finished, as `error` says (with a message that says `part`), and everybody can leave. */
 static inline void lost_end(struct testing *t, int error, const char *part)
 {
-    g_assert_cmpint(duet_wait(t->core), ==, error);
-    if (error && !strstr(duet_last_message(t->core), part))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), part);
+    REFUSED(t->core, duet_wait(t->core), error, error ? part : NULL);
     check_rest(t);
     testing_stop(t);
     testing_fini(t);

@@ -48,8 +48,7 @@ static void program(struct node *node)
     /* to say how data is reduced is to use it; with an owner it may also come later */
     ok(node, duet_register_vector(node->duet, words, WORDS, sizeof *words, &other));
     ok(node, duet_set_reduction(node->duet, other, make.init, make.combine));
-    g_assert_cmpint(duet_own(node->duet, other, 0), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(node->duet), "used already"));
+    REFUSED(node->duet, duet_own(node->duet, other, 0), DUET_EINVAL, "used already");
     ok(node, duet_unregister(node->duet, other));
     other = vector(node, 0, words);
     submit(node, make.set, DUET_W, other, 1, 1);

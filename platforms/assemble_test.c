@@ -13,10 +13,8 @@ static struct duet__catalogue catalogue;
 static struct duet__platform assemble(const struct duet__assembly *assembly)
 {
     struct duet__platform p;
-    struct duet_message message = {""};
 
-    if (duet__platform_assemble(&catalogue, assembly, &p, &message))
-        g_error("%s", message.text);
+    WORKS(duet__platform_assemble(&catalogue, assembly, &p, hear()));
     return p;
 }
 
@@ -171,13 +169,11 @@ static void test_mixed(void)
                                                 .fabric = cases[i].fabric};
         OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
         g_autofree char *text = duet__platform_text(&p);
-        struct duet_message message = {""};
         OWNED(free_platform) struct duet__platform *again = NULL;
         OWNED(duet_machine_fini) struct duet_machine m;
 
         /* a file says the same */
-        if (duet__platform_parse(text, strlen(text), "mixed", false, &again, &message))
-            g_error("%s", message.text);
+        WORKS(duet__platform_parse(text, strlen(text), "mixed", false, &again, hear()));
         m = build(again, -1, -1);
         const double found[] = {route_of(&m, "gpu0", "gpu1")->bandwidth_Bps,
                                 route_of(&m, "gpu2", "gpu3")->bandwidth_Bps,
@@ -260,23 +256,18 @@ static void test_bad_input(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         OWNED(duet__catalogue_fini) struct duet__catalogue bad;
-        struct duet_message message = {""};
 
-        g_assert_cmpint(duet__catalogue_read(&bad, texts[i][0], strlen(texts[i][0]), "file",
-                                             &message),
-                        ==, DUET_EPARSE);
-        assert_contains(message.text, texts[i][1]);
+        FAILS(duet__catalogue_read(&bad, texts[i][0], strlen(texts[i][0]), "file", hear()),
+              DUET_EPARSE, texts[i][1]);
     }
 }
 
 int main(int argc, char **argv)
 {
-    struct duet_message message = {""};
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    if (duet__catalogue_load(&catalogue, &message))
-        g_error("%s", message.text);
+    WORKS(duet__catalogue_load(&catalogue, hear()));
     g_test_add_func("/assemble/all", test_all);
     g_test_add_func("/assemble/placement", test_placement);
     g_test_add_func("/assemble/fabric", test_fabric);

@@ -151,7 +151,6 @@ static void test_parts(void)
 {
     struct duet__platform_options options = {.cpus = 1, .gpus = 1};
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
-    struct duet_message message = {""};
     struct duet_machine m = build_with(p, &options);
     uint64_t all = m.nodes[1].capacity_bytes;
 
@@ -170,16 +169,14 @@ static void test_parts(void)
     g_assert_cmpuint(m.workers[1].window_short, ==, 20);
     duet_machine_fini(&m);
     options.gpu_window = 21;
-    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "worker gpu0: the window of short tasks");
+    FAILS(duet__platform_build(p, &options, &m, hear()), DUET_EINVAL,
+          "worker gpu0: the window of short tasks");
     options.gpu_window = 0;
     options.gpu_memory_share = 1.01;
-    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "a part of 1.01");
+    FAILS(duet__platform_build(p, &options, &m, hear()), DUET_EINVAL, "a part of 1.01");
     options.gpu_memory_share = 0.5;
     options.gpu_memory_bytes = 1;
-    g_assert_cmpint(duet__platform_build(p, &options, &m, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "given twice");
+    FAILS(duet__platform_build(p, &options, &m, hear()), DUET_EINVAL, "given twice");
 }
 
 static void test_options(void)
@@ -265,10 +262,8 @@ static void refused(const struct duet__platform *p, const struct duet__platform_
                     const char *fragment)
 {
     struct duet_machine m;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__platform_build(p, options, &m, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, fragment);
+    FAILS(duet__platform_build(p, options, &m, hear()), DUET_EINVAL, fragment);
     g_assert_null(m.routes);
     g_assert_cmpint(duet__platform_build(p, options, &m, NULL), ==, DUET_EINVAL);
 }

@@ -20,33 +20,32 @@ static void read_platform(const char *text, size_t size, bool xml)
     static const struct duet__platform_options options[] =
         {{.cpus = -1, .gpus = -1}, {.cpus = 1, .gpus = 9}, {.cpus = 0, .gpus = 1, .no_peer = true}};
     struct duet__platform *p = NULL;
-    struct duet_message message = {""};
 
     /* A calibration beside /nonexistent/fuzz is never there, so old descriptions stop at it; the
      * one inside is read next. */
     if (!xml) {
         struct duet__platform inner = {.name = ""};
         g_autofree char *times = NULL;
-        int error = duet__read_description(&inner, text, size, path, &times, &message);
+        int error = duet__read_description(&inner, text, size, path, &times, hear());
 
-        g_assert_true(error == DUET_OK || message.text[0] != '\0');
+        g_assert_true(error == DUET_OK || heard()[0] != '\0');
         for (unsigned i = 0; error == DUET_OK && i < G_N_ELEMENTS(options); i++) {
             OWNED(duet_machine_fini) struct duet_machine m;
-            int result = duet__platform_build(&inner, &options[i], &m, &message);
+            int result = duet__platform_build(&inner, &options[i], &m, hear());
 
             g_assert_true(result == DUET_OK || result == DUET_EINVAL);
         }
         duet__platform_fini(&inner);
         return;
     }
-    if (duet__platform_parse(text, size, path, true, &p, &message) != DUET_OK) {
-        g_assert_cmpstr(message.text, !=, "");
+    if (duet__platform_parse(text, size, path, true, &p, hear()) != DUET_OK) {
+        g_assert_cmpstr(heard(), !=, "");
         g_assert_null(p);
         return;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
         OWNED(duet_machine_fini) struct duet_machine m;
-        int result = duet__platform_build(p, &options[i], &m, &message);
+        int result = duet__platform_build(p, &options[i], &m, hear());
 
         g_assert_true(result == DUET_OK || result == DUET_EINVAL);
     }
@@ -59,20 +58,18 @@ static void read_calibration(const char *text, size_t size)
     OWNED(duet__platform_fini)
     struct duet__platform p = {.archs = g_memdup2(archs, sizeof(archs)),
                                .arch_count = G_N_ELEMENTS(archs)};
-    struct duet_message message = {""};
-    int error = duet__read_calibration(&p, text, size, path, &message);
+    int error = duet__read_calibration(&p, text, size, path, hear());
 
-    g_assert_true(error == DUET_OK || message.text[0] != '\0');
+    g_assert_true(error == DUET_OK || heard()[0] != '\0');
 }
 
 /* A machine of any devices is put together or refused. */
 static void read_catalogue(const char *text, size_t size)
 {
     OWNED(duet__catalogue_fini) struct duet__catalogue catalogue;
-    struct duet_message message = {""};
-    int error = duet__catalogue_read(&catalogue, text, size, path, &message);
+    int error = duet__catalogue_read(&catalogue, text, size, path, hear());
 
-    g_assert_true(error == DUET_OK || message.text[0] != '\0');
+    g_assert_true(error == DUET_OK || heard()[0] != '\0');
     for (unsigned i = 0; error == DUET_OK && i < catalogue.device_count; i++) {
         const struct duet__gpu_group group = {4, catalogue.devices[i].name};
         const struct duet__assembly assembly = {.name = "any",
@@ -81,30 +78,29 @@ static void read_catalogue(const char *text, size_t size)
                                                 .group_count = 1,
                                                 .fabric = i % 3};
         OWNED(duet__platform_fini) struct duet__platform p;
-        int result = duet__platform_assemble(&catalogue, &assembly, &p, &message);
+        int result = duet__platform_assemble(&catalogue, &assembly, &p, hear());
 
-        g_assert_true(result == DUET_OK || message.text[0] != '\0');
+        g_assert_true(result == DUET_OK || heard()[0] != '\0');
     }
 }
 
 /* Any text is refused, or is a network whose shape is written as it was read. */
 static void read_network(const char *text)
 {
-    struct duet_message message = {""};
     struct duet__network network, again;
 
-    if (duet__network_parse("--network", text, NULL, &network, &message) != DUET_OK) {
-        g_assert_cmpstr(message.text, !=, "");
+    if (duet__network_parse("--network", text, NULL, &network, hear()) != DUET_OK) {
+        g_assert_cmpstr(heard(), !=, "");
         return;
     }
     g_autofree char *shape = duet__network_shape_text(&network);
 
     again = network;
     again.levels = 0;
-    if (shape != NULL && duet__network_read_shape(&again, shape, &message) != DUET_OK)
-        g_error("%s: %s", shape, message.text);
+    if (shape != NULL && duet__network_read_shape(&again, shape, hear()) != DUET_OK)
+        g_error("%s: %s", shape, heard());
     g_assert_cmpmem(&again, sizeof again, &network, sizeof network);
-    if (duet__network_shape(&again, 100, &message) != DUET_OK)
+    if (duet__network_shape(&again, 100, hear()) != DUET_OK)
         g_assert_cmpuint(network.levels, >, 0);
 }
 
@@ -211,7 +207,6 @@ static void test_xml(void)
     g_autofree char *file = g_build_filename(directory, "m.xml", NULL);
     OWNED(free_platform) struct duet__platform *p = load("mirage");
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 1, 2);
-    struct duet_message message = {""};
     g_autofree char *text = NULL;
     size_t length = 0;
 
@@ -219,7 +214,7 @@ static void test_xml(void)
     m.cores = 3;
     m.first_waits = true;
     m.costs.wake_s = 5e-5;
-    g_assert_cmpint(duet__platform_write_xml(&m, NULL, file, &message), ==, DUET_OK);
+    WORKS(duet__platform_write_xml(&m, NULL, file, hear()));
     g_assert_true(g_file_get_contents(file, &text, &length, NULL));
     fuzz(text, length);
     (void)g_remove(file);

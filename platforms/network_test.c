@@ -8,10 +8,9 @@
 static struct duet__network read_network(const char *text, const struct duet__network *usual)
 {
     struct duet__network network = {0};
-    struct duet_message message = {""};
 
-    if (duet__network_parse("--network", text, usual, &network, &message) != DUET_OK)
-        g_error("%s: %s", text, message.text);
+    if (duet__network_parse("--network", text, usual, &network, hear()) != DUET_OK)
+        g_error("%s: %s", text, heard());
     return network;
 }
 
@@ -102,31 +101,28 @@ static void test_bad(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__network network = {.levels = 7};
-        struct duet_message message = {""};
-        int error = duet__network_parse("--network", cases[i][0], NULL, &network, &message);
+        int error = duet__network_parse("--network", cases[i][0], NULL, &network, hear());
 
         g_assert_cmpint(error, ==, DUET_EINVAL);
         g_assert_cmpuint(network.levels, ==, 7);
-        if (!g_str_has_prefix(message.text, "--network: ") || !strstr(message.text, cases[i][1]))
-            g_error("%s: %s", cases[i][0], message.text);
+        if (!g_str_has_prefix(heard(), "--network: ") || !strstr(heard(), cases[i][1]))
+            g_error("%s: %s", cases[i][0], heard());
     }
 }
 
 static void assert_fit(const char *text, unsigned nodes, const char *shape)
 {
     struct duet__network network = read_network(text, NULL);
-    struct duet_message message = {""};
     g_autofree char *got = NULL;
 
-    if (duet__network_shape(&network, nodes, &message) != DUET_OK)
-        g_error("%s: %s", text, message.text);
+    if (duet__network_shape(&network, nodes, hear()) != DUET_OK)
+        g_error("%s: %s", text, heard());
     got = duet__network_shape_text(&network);
     g_assert_cmpstr(got, ==, shape);
 }
 
 static void test_fit(void)
 {
-    struct duet_message message = {""};
     struct duet__network network = read_network("fat-tree:100Gbps,1us,16x4", NULL);
 
     assert_fit("switch:1Gbps,1us", 4096, NULL);
@@ -140,14 +136,13 @@ static void test_fit(void)
     assert_fit("torus:1Gbps,1us", 12, "3x2x2");
     assert_fit("torus:1Gbps,1us", 10, "5x2");
     assert_fit("torus:1Gbps,1us", 7, "7");
-    g_assert_cmpint(duet__network_shape(&network, 65, &message), ==, DUET_EINVAL);
-    g_assert_cmpstr(message.text, ==,
-                    "a fat tree of 2;16,4;1,16;1,1 has room for 64 nodes, not for 65");
+    g_assert_cmpint(duet__network_shape(&network, 65, hear()), ==, DUET_EINVAL);
+    g_assert_cmpstr(heard(), ==, "a fat tree of 2;16,4;1,16;1,1 has room for 64 nodes, not for 65");
     for (unsigned nodes = 1; nodes <= 4096; nodes++)
         for (unsigned kind = DUET__NETWORK_FAT_TREE; kind < DUET__NETWORK_FILE; kind++) {
             struct duet__network any = {.kind = kind};
 
-            g_assert_cmpint(duet__network_shape(&any, nodes, &message), ==, DUET_OK);
+            WORKS(duet__network_shape(&any, nodes, hear()));
             if (kind == DUET__NETWORK_DRAGONFLY)
                 g_assert_cmpuint(any.down[0], <=, any.down[1] * any.down[2]);
         }

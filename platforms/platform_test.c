@@ -126,18 +126,15 @@ static void test_times_grow(void)
 static void test_not_found(void)
 {
     struct duet__platform *p = NULL;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__platform_load("idgraph", &p, &message), ==, DUET_ENOTFOUND);
-    assert_contains(message.text, "attila, cores, idgraf, mirage, sirocco");
+    FAILS(duet__platform_load("idgraph", &p, hear()), DUET_ENOTFOUND,
+          "attila, cores, idgraf, mirage, sirocco");
     g_assert_null(p);
-    g_assert_cmpint(duet__platform_load("", &p, &message), ==, DUET_ENOTFOUND);
-    assert_contains(message.text, "the name of the platform is empty (known: attila");
-    g_assert_cmpint(duet__platform_load("no/such.json", &p, &message), ==, DUET_EIO);
-    assert_contains(message.text, "no/such.json: cannot open");
-    g_assert_cmpint(duet__platform_load("/", &p, &message), ==, DUET_EIO);
-    assert_contains(message.text, "not a regular file");
-    g_assert_cmpint(duet__platform_load("/dev/zero", &p, &message), ==, DUET_EIO);
+    FAILS(duet__platform_load("", &p, hear()), DUET_ENOTFOUND,
+          "the name of the platform is empty (known: attila");
+    FAILS(duet__platform_load("no/such.json", &p, hear()), DUET_EIO, "no/such.json: cannot open");
+    FAILS(duet__platform_load("/", &p, hear()), DUET_EIO, "not a regular file");
+    g_assert_cmpint(duet__platform_load("/dev/zero", &p, hear()), ==, DUET_EIO);
     g_assert_cmpint(duet__platform_load("nothing.xml", &p, NULL), ==, DUET_EIO);
 }
 

@@ -41,10 +41,9 @@ static void write_files(const char *directory, size_t changed, const char *text)
 static void test_figures(gconstpointer directory)
 {
     OWNED(duet__platform_fini) struct duet__platform p;
-    struct duet_message message = {""};
 
     write_files(directory, G_N_ELEMENTS(files), NULL);
-    g_assert_cmpint(duet__platform_read_starpu(directory, "box", "box", &p, &message), ==, 0);
+    WORKS(duet__platform_read_starpu(directory, "box", "box", &p, hear()));
     g_assert_cmpuint(p.gpu_count, ==, 2);
     g_assert_cmpuint(p.socket_count, ==, 1);
     g_assert_cmpuint(p.sockets[0].cores, ==, 8);
@@ -70,14 +69,13 @@ static void test_fuzz(gconstpointer directory)
         g_autoptr(GString) text = g_string_new(files[round % G_N_ELEMENTS(files)].text);
         OWNED(duet__platform_fini) struct duet__platform p;
         struct duet_machine machine;
-        struct duet_message message = {""};
 
         testing_mutate(text, random);
         write_files(directory, round % G_N_ELEMENTS(files), text->str);
-        if (duet__platform_read_starpu(directory, "box", "box", &p, &message)) {
-            g_assert_cmpstr(message.text, !=, "");
+        if (duet__platform_read_starpu(directory, "box", "box", &p, hear())) {
+            g_assert_cmpstr(heard(), !=, "");
         } else if (p.sockets[0].cores > p.gpu_count && p.sockets[0].cores < 100) {
-            g_assert_cmpint(duet__platform_build(&p, &options, &machine, &message), ==, 0);
+            WORKS(duet__platform_build(&p, &options, &machine, hear()));
             duet_machine_fini(&machine);
         }
     }

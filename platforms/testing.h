@@ -14,10 +14,8 @@ static const char *const built_ins[] = {"attila", "idgraf", "mirage", "sirocco"}
 static inline struct duet__platform *load(const char *name)
 {
     struct duet__platform *platform = NULL;
-    struct duet_message message = {""};
 
-    if (duet__platform_load(name, &platform, &message) != DUET_OK)
-        g_error("%s", message.text);
+    WORKS(duet__platform_load(name, &platform, hear()));
     return platform;
 }
 
@@ -30,11 +28,9 @@ static inline struct duet_machine build_with(const struct duet__platform *platfo
                                              const struct duet__platform_options *options)
 {
     struct duet_machine machine;
-    struct duet_message message = {""};
 
-    if (duet__platform_build(platform, options, &machine, &message) != DUET_OK)
-        g_error("%s", message.text);
-    g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
+    WORKS(duet__platform_build(platform, options, &machine, hear()));
+    WORKS(duet_machine_check(&machine, hear()));
     return machine;
 }
 

@@ -103,13 +103,11 @@ static inline void add_curve(struct duet__calibration *calibration, const char *
                              const struct duet__point *points, size_t count)
 {
     struct duet__curve curve = {.points = (struct duet__point *)(uintptr_t)points, .count = count};
-    struct duet_message message = {""};
 
     g_strlcpy(curve.kernel, kernel, sizeof(curve.kernel));
     g_strlcpy(curve.arch, arch, sizeof(curve.arch));
     g_strlcpy(curve.context, context != NULL ? context : "", sizeof(curve.context));
-    if (duet__calibration_add(calibration, &curve, &message) != DUET_OK)
-        g_error("%s", message.text);
+    WORKS(duet__calibration_add(calibration, &curve, hear()));
 }
 
 /* Makes curves with several points, contexts and architectures. */
@@ -220,10 +218,7 @@ static inline void write_draft(const struct duet__platform *draft,
                                const struct duet__calibration *times, const char *path,
                                enum duet__write how)
 {
-    struct duet_message message = {""};
-
-    if (try_write(draft, times, path, how, &message) != DUET_OK)
-        g_error("%s", message.text);
+    WORKS(try_write(draft, times, path, how, hear()));
 }
 
 #endif

@@ -234,10 +234,9 @@ static void test_xml(void)
     struct duet__platform draft = make_draft();
     struct duet__platform times = {.calibration = any_calibration(3)};
     struct duet_machine m = through_files(&draft), again, part;
-    struct duet_message message = {""};
     struct duet__platform *p;
 
-    g_assert_cmpint(duet__platform_write_xml(&m, &times, xml, &message), ==, DUET_OK);
+    WORKS(duet__platform_write_xml(&m, &times, xml, hear()));
     p = load(xml);
     again = build(p, -1, -1);
     assert_equal_machines(&m, &again);

@@ -121,10 +121,8 @@ static void load_into_simgrid(const struct test *test)
 {
     g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(directory, "idgraf.xml", NULL);
-    struct duet_message message = {""};
 
-    if (duet__platform_write_xml(&test->machine, NULL, path, &message) != DUET_OK)
-        g_error("%s", message.text);
+    WORKS(duet__platform_write_xml(&test->machine, NULL, path, hear()));
     test->simgrid.load_platform(path);
     (void)g_remove(path);
     (void)g_rmdir(directory);

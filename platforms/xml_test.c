@@ -31,10 +31,7 @@ static void remove_place(struct place *place)
 static void write_xml(const struct duet_machine *m, const struct duet__platform *from,
                       const char *path)
 {
-    struct duet_message message = {""};
-
-    if (duet__platform_write_xml(m, from, path, &message) != DUET_OK)
-        g_error("%s", message.text);
+    WORKS(duet__platform_write_xml(m, from, path, hear()));
 }
 
 static void assert_equal_times(const struct duet__calibration *a, const struct duet__calibration *b)
@@ -113,7 +110,6 @@ static void test_options(void)
     struct place place = make_place();
     struct duet__platform *p = load("idgraf"), *q;
     struct duet_machine all = build(p, 2, 8), m = build_with(p, &options), n;
-    struct duet_message message = {""};
 
     write_xml(&all, NULL, place.xml);
     q = load(place.xml);
@@ -136,12 +132,11 @@ static void test_options(void)
     g_assert_cmpuint(n.nodes[1].capacity_bytes, ==, all.nodes[1].capacity_bytes / 2);
     duet_machine_fini(&n);
     apart.gpus = 9;
-    g_assert_cmpint(duet__platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "idgraf has 8 and nothing can be added");
+    FAILS(duet__platform_build(q, &apart, &n, hear()), DUET_EINVAL,
+          "idgraf has 8 and nothing can be added");
     apart.gpus = 8;
     apart.cpus = 3;
-    g_assert_cmpint(duet__platform_build(q, &apart, &n, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "idgraf has 2 computing cores");
+    FAILS(duet__platform_build(q, &apart, &n, hear()), DUET_EINVAL, "idgraf has 2 computing cores");
     duet__platform_free(p);
     duet__platform_free(q);
     duet_machine_fini(&all);
@@ -202,21 +197,17 @@ static void test_write_errors(void)
 {
     struct duet__platform *p = load("attila");
     struct duet_machine m = build(p, -1, -1);
-    struct duet_message message = {""};
     struct place place = make_place();
     g_autofree char *old = NULL;
 
-    g_assert_cmpint(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
-                    DUET_EIO);
-    assert_contains(message.text, "cannot write /nonexistent/a.xml");
-    g_assert_cmpint(duet__platform_write_xml(&m, NULL, "a.txt", &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "must end in .xml");
+    FAILS(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", hear()), DUET_EIO,
+          "cannot write /nonexistent/a.xml");
+    FAILS(duet__platform_write_xml(&m, NULL, "a.txt", hear()), DUET_EINVAL, "must end in .xml");
     g_assert_true(g_file_set_contents(place.xml, "old", -1, NULL));
     g_strlcpy(m.nodes[1].name, "<&\"", DUET_NAME_MAX);
-    g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
-    assert_contains(message.text, "cannot be written");
+    FAILS(duet__platform_write_xml(&m, NULL, place.xml, hear()), DUET_EINVAL, "cannot be written");
     g_strlcpy(m.nodes[1].name, m.nodes[2].name, DUET_NAME_MAX);
-    g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, hear()), ==, DUET_EINVAL);
     g_assert_true(g_file_get_contents(place.xml, &old, NULL, NULL));
     g_assert_cmpstr(old, ==, "old");
     duet_machine_fini(&m);

@@ -22,10 +22,8 @@ enum { WORDS = 512, HANDLES = 6, LARGE = 1 << 20, ALARM_S = 600 };
 static struct duet_runtime *open_with(const struct duet_config *config)
 {
     struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
     (void)alarm(ALARM_S);
-    if (duet_open(&duet, config, &message))
-        g_error("%s", message.text);
+    WORKS(duet_open(&duet, config, hear()));
     return duet;
 }
 
@@ -160,9 +158,7 @@ static void fails(duet_kernel_fn kernel, const char *function, int with, int exp
     if (function)
         fake_cuda_fail(function, 1, with);
     submit(duet, codelet(duet, kernel, NULL), handle);
-    g_assert_cmpint(duet_wait(duet), ==, expected);
-    if (!strstr(duet_last_message(duet), says))
-        g_error("\"%s\" does not say \"%s\"", duet_last_message(duet), says);
+    REFUSED(duet, duet_wait(duet), expected, says);
     end(duet, expected);
 }
 
@@ -407,7 +403,7 @@ static void test_broken_by_kernel(void)
     int error = count_up(duet, &moved);
     g_assert_true(moved && (error == DUET_ETASK || error == DUET_ELOST));
     if (error == DUET_ETASK)
-        g_assert_nonnull(strstr(duet_last_message(duet), "cudaErrorIllegalAddress"));
+        TOLD(duet, "cudaErrorIllegalAddress");
     end(duet, error);
 }
 

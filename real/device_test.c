@@ -177,8 +177,7 @@ static void test_error(void)
     struct testing t = {.gpus = 1};
     OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     testing_submit(core, testing_codelet(core, "spoil", fail, NULL), NULL, 0, NULL, 0);
-    g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
-    g_assert_nonnull(strstr(duet_last_message(core), "task 1 (spoil) failed on gpu0"));
+    REFUSED(core, duet_wait(core), DUET_EIO, "task 1 (spoil) failed on gpu0");
 }
 
 /* A close in the middle, with copies between the devices, leaves nothing behind. */

@@ -250,8 +250,7 @@ static void test_error(void)
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
     testing_submit(core, bad, &access, 1, NULL, 0);
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
-    g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
-    g_assert_nonnull(strstr(duet_last_message(core), "task 2 (spoil)"));
+    REFUSED(core, duet_wait(core), DUET_EIO, "task 2 (spoil)");
     g_assert_cmpint(atomic_load(&calls), ==, 1);
 }
 
@@ -260,8 +259,8 @@ static void test_no_code(void)
     struct testing t = {.cpus = 1};
     OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
-    g_assert_cmpint(duet_submit(core, &desc), ==, DUET_ENOWORKER);
-    g_assert_nonnull(strstr(duet_last_message(core), "kernel dgemm has no code that can run here"));
+    REFUSED(core, duet_submit(core, &desc), DUET_ENOWORKER,
+            "kernel dgemm has no code that can run here");
     testing_must(core, duet_wait(core));
 }
 

@@ -14,9 +14,8 @@ static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsi
                                        .emulate = "free",
                                        .no_peer = no_peer};
     OWNED(duet_machine_fini) struct duet_machine machine;
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
-    g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
+    WORKS(duet__real_machine(&machine, NULL, &wanted, NULL, hear()));
+    WORKS(duet_machine_check(&machine, hear()));
     g_assert_cmpuint(machine.node_count, ==, 1 + expected_gpus);
     g_assert_cmpuint(machine.worker_count, ==, expected_cpus + expected_gpus);
     for (unsigned w = 0; w < machine.worker_count; w++) {
@@ -56,8 +55,7 @@ static void check_gpu(const struct duet_config *wanted, unsigned window, unsigne
                       uint64_t capacity_bytes)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, NULL, wanted, NULL, &message), ==, DUET_OK);
+    WORKS(duet__real_machine(&machine, NULL, wanted, NULL, hear()));
     const struct duet_worker *gpu = &machine.workers[machine.worker_count - 1];
     g_assert_cmpuint(gpu->window, ==, window);
     g_assert_cmpuint(gpu->window_short, ==, window_short);
@@ -101,10 +99,8 @@ static void test_refusals(void)
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_machine machine;
-        struct duet_message message = {""};
-        g_assert_cmpint(duet__real_machine(&machine, NULL, &cases[i].wanted, NULL, &message), ==,
-                        DUET_EINVAL);
-        g_assert_nonnull(strstr(message.text, cases[i].says));
+        FAILS(duet__real_machine(&machine, NULL, &cases[i].wanted, NULL, hear()), DUET_EINVAL,
+              cases[i].says);
         g_assert_null(machine.workers);
     }
 }
@@ -161,19 +157,17 @@ static void test_engine_refusals(void)
 {
     struct duet_config wanted = {.cpus = 1, .gpus = 1, .emulate = "free"};
     OWNED(duet_machine_fini) struct duet_machine machine;
-    struct duet_message message = {""};
     void *engine;
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
+    WORKS(duet__real_machine(&machine, NULL, &wanted, NULL, hear()));
     wanted.emulate = NULL;
     strcpy(machine.archs[1].backend, "abacus");
-    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==,
-                    DUET_EABSENT);
-    g_assert_nonnull(strstr(message.text, "gpu0 is programmed by abacus"));
+    FAILS(duet__real_new(&engine, &machine, &wanted, NULL, NULL, hear()), DUET_EABSENT,
+          "gpu0 is programmed by abacus");
     strcpy(machine.archs[1].backend, "cpu");
-    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==,
+    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, hear()), ==,
                     DUET_EINVAL);
     wanted.emulate = "free";
-    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==, DUET_OK);
+    WORKS(duet__real_new(&engine, &machine, &wanted, NULL, NULL, hear()));
     duet__real_ops()->destroy(engine); /* the engine has no core yet */
 }
 

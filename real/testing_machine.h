@@ -56,9 +56,8 @@ static inline void testing_join(struct testing_parts *t, unsigned source, unsign
 /* The machine, which holds all that machine.h promises. End it with duet_machine_fini. */
 static inline void testing_make(struct testing_parts *t, struct duet_machine *machine)
 {
-    struct duet_message message = {""};
-    if (duet__machine_make(machine, &t->parts, &message) || duet_machine_check(machine, &message))
-        g_error("%s", message.text);
+    if (duet__machine_make(machine, &t->parts, hear()) || duet_machine_check(machine, hear()))
+        g_error("%s", heard());
 }
 
 /* Checks a route: nodes by name, and the links it crosses, "" if there is none. */

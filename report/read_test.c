@@ -17,7 +17,6 @@ static void test_report(void)
 {
     OWNED(sample_fini) struct sample sample;
     struct duet__file_runs file;
-    struct duet_message message = {""};
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
     g_autofree char *left = testing_text(random, 1000, 3000), *text = NULL;
 
@@ -25,7 +24,7 @@ static void test_report(void)
     sample.request.problem.settings = &(struct duet__setting){"variant", left};
     sample.request.problem.setting_count = 1;
     text = sample_written(duet__report_write_json, &sample.report);
-    g_assert_cmpint(duet__read_text(text, strlen(text), "r.json", &file, &message), ==, 0);
+    WORKS(duet__read_text(text, strlen(text), "r.json", &file, hear()));
     g_assert_false(file.cases);
     g_assert_cmpuint(file.runs->len, ==, SAMPLE_POLICIES);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
@@ -62,9 +61,8 @@ static void test_validation(void)
         "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
     OWNED(duet__read_fini) struct duet__file_runs file;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__read_text(text, strlen(text), "v", &file, &message), ==, 0);
+    WORKS(duet__read_text(text, strlen(text), "v", &file, hear()));
     g_assert_cmpuint(file.runs->len, ==, 3);
     g_assert_cmpstr(run_at(&file, 0)->world, ==, "predicted");
     g_assert_cmpuint(run_at(&file, 0)->side.count, ==, 2);
@@ -117,13 +115,12 @@ static void test_refused(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         OWNED(duet__read_fini) struct duet__file_runs file;
-        struct duet_message message = {""};
 
         g_assert_cmpint(duet__read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
-                                        &message),
+                                        hear()),
                         ==, DUET_EPARSE);
-        if (!strstr(message.text, cases[i].says) || !strstr(message.text, "r.json"))
-            g_error("'%s', not '%s'", message.text, cases[i].says);
+        if (!strstr(heard(), cases[i].says) || !strstr(heard(), "r.json"))
+            g_error("'%s', not '%s'", heard(), cases[i].says);
     }
 }
 
@@ -140,14 +137,13 @@ static void test_fuzz(void)
     for (unsigned i = 0; i < ROUNDS; i++) {
         GString *text = g_string_new(seed);
         OWNED(duet__read_fini) struct duet__file_runs file;
-        struct duet_message message = {""};
         g_autofree char *exact = NULL;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        if (duet__read_text(exact, text->len, "fuzz", &file, &message))
-            g_assert_cmpstr(message.text, !=, "");
+        if (duet__read_text(exact, text->len, "fuzz", &file, hear()))
+            g_assert_cmpstr(heard(), !=, "");
         else
             g_assert_cmpuint(file.runs->len, >, 0);
         g_string_free(text, TRUE);

@@ -35,7 +35,6 @@ static void simulate_long(void)
     struct duet__request request;
     struct duet__series series = {0};
     struct duet__progress progress;
-    struct duet_message message = {""};
     int number = 0;
 
     duet__request_init(&request);
@@ -45,11 +44,9 @@ static void simulate_long(void)
     request.policies = g_strsplit("ws", ",", -1);
     request.policy_count = 1;
     request.config.simulate = "idgraf";
-    if (duet__request_build(&request, &message))
-        g_error("%s", message.text);
+    WORKS(duet__request_build(&request, hear()));
     duet__progress_init(&progress, false, 1, 1);
-    if (duet__simulate(&request, &progress, &series, &number, &message))
-        g_error("%s", message.text);
+    WORKS(duet__simulate(&request, &progress, &series, &number, hear()));
     _exit(number == SIGTERM && !series.count && !series.error ? 0 : 1);
 }
 
@@ -134,14 +131,13 @@ static void test_results(void)
     int bytes = BYTES;
     struct duet__executor *executor;
     struct duet__ended ended;
-    struct duet_message message = {""};
     unsigned seen = 0;
 
     g_assert_cmpint(pipe(own), ==, 0);
     signal(SIGCHLD, SIG_IGN);
     executor = duet__executor_new(JOBS, leave, &bytes);
     for (uint64_t job = 0; job < JOBS; job++)
-        g_assert_cmpint(duet__executor_give(executor, job, true, &message), ==, 0);
+        WORKS(duet__executor_give(executor, job, true, hear()));
     g_assert_cmpuint(duet__executor_idle(executor, true), ==, 0);
     while (duet__executor_busy(executor)) {
         if (!duet__executor_take(executor, 0.1, &ended))

@@ -22,11 +22,10 @@ static double simulated_s(const struct duet__request *request, struct duet__sche
                                     .problem = request->problem,
                                     .quiet = true};
     OWNED(duet__run_fini) struct duet__run run = {0};
-    struct duet_message message = {""};
     int error;
 
     duet__schedule_offer(name, schedule);
-    error = duet__session_run(&session, &run, DUET_RECORDS_NONE, &message);
+    error = duet__session_run(&session, &run, DUET_RECORDS_NONE, hear());
     duet__session_close(&session);
     duet__schedule_offer(name, NULL);
     return error ? INFINITY : run.stats.makespan_s;
@@ -57,12 +56,10 @@ static void search(const struct duet__request *request, const struct duet__serie
 {
     for (unsigned long ms = 50;; ms *= 2) {
         struct duet__improved out;
-        struct duet_message message = {""};
         int number = 0;
         double found_s;
 
-        if (duet__improve(request, start, 1, (double)ms / 1000, &out, &number, &message))
-            g_error("%s", message.text);
+        WORKS(duet__improve(request, start, 1, (double)ms / 1000, &out, &number, hear()));
         found_s = out.run.stats.makespan_s;
         g_assert_cmpfloat(simulated_s(request, out.schedule), ==, found_s);
         duet__run_fini(&out.run);
@@ -94,7 +91,6 @@ static void check_graph(const struct duet__platform *platform, unsigned seed)
     OWNED(duet__run_fini) struct duet__run run = {0};
     g_auto(GStrv) params =
         g_strsplit(seed % 2 ? "width=3 degree=2 work=1e9" : "width=2 work=1e9", " ", 3);
-    struct duet_message message = {""};
     struct duet__schedule *schedule;
 
     duet__request_init(&request);
@@ -111,10 +107,10 @@ static void check_graph(const struct duet__platform *platform, unsigned seed)
     request.config.gpus = 1;
     request.records = DUET_RECORDS_FIRST;
     request.jobs = 2;
-    if (duet__request_set_params(&request, params, &message) ||
-        duet__request_build(&request, &message) || run_once(&request, &run, &message) ||
-        duet__schedule_take(name, &run.recording, &schedule, &message))
-        g_error("%s", message.text);
+    if (duet__request_set_params(&request, params, hear()) ||
+        duet__request_build(&request, hear()) || run_once(&request, &run, hear()) ||
+        duet__schedule_take(name, &run.recording, &schedule, hear()))
+        g_error("%s", heard());
     search(&request, &(struct duet__series){.policy = "eager", .runs = &run, .count = 1},
            least_s(&request, schedule, 0, 0));
     duet__schedule_free(schedule);
@@ -125,9 +121,8 @@ static void test_best(void)
     const char *wanted = g_getenv("DUET_TEST_LONG");
     const unsigned long graphs = wanted ? strtoul(wanted, NULL, 10) : 12;
     struct duet__platform *platform;
-    struct duet_message message;
 
-    g_assert_cmpint(duet__platform_load("idgraf", &platform, &message), ==, 0);
+    WORKS(duet__platform_load("idgraf", &platform, hear()));
     for (unsigned seed = 1; seed <= graphs; seed++)
         check_graph(platform, seed);
     duet__platform_free(platform);

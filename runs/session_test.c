@@ -61,7 +61,6 @@ static size_t count(int *number)
 {
     OWNED(duet__request_fini) struct duet__request request;
     OWNED(duet__series_fini) struct duet__series series = {0};
-    struct duet_message message = {""};
     size_t finished;
 
     duet__request_init(&request);
@@ -75,7 +74,7 @@ static size_t count(int *number)
     request.config.no_bind = true;
     monitor = (struct duet__monitor){0};
     duet__monitor_start(&monitor, false, 1, 3);
-    g_assert_cmpint(duet__run_all(&request, &monitor, &series, &message), ==, 0);
+    WORKS(duet__run_all(&request, &monitor, &series, hear()));
     duet__monitor_stop(&monitor);
     g_assert_cmpint(series.error, ==, 0);
     g_assert_cmpstr(series.policy, ==, "ws");

@@ -12,7 +12,6 @@ static void make(const char *workload, const char *nodes, const char *network,
 {
     OWNED(duet__request_fini) struct duet__request request;
     struct duet__progress progress;
-    struct duet_message message = {""};
     int number = 0;
 
     duet__request_init(&request);
@@ -28,11 +27,9 @@ static void make(const char *workload, const char *nodes, const char *network,
     request.problem.nodes = nodes ? (struct duet_grid){2, 2} : (struct duet_grid){1, 1};
     request.records = DUET_RECORDS_ACCESSES;
     request.bounds = true;
-    if (duet__request_build(&request, &message))
-        g_error("%s", message.text);
+    WORKS(duet__request_build(&request, hear()));
     duet__progress_init(&progress, false, 1, 1);
-    if (duet__simulate(&request, &progress, series, &number, &message))
-        g_error("%s", message.text);
+    WORKS(duet__simulate(&request, &progress, series, &number, hear()));
     if (series->error)
         g_error("%s", series->message.text);
     g_assert_cmpuint(series->count, ==, 1);
@@ -117,7 +114,6 @@ static void check_messages(const struct duet__run *run)
 static void check_path(const struct duet__run *run)
 {
     OWNED(duet__account_fini) struct duet__account account;
-    struct duet_message message = {""};
     struct duet__path path;
     double seconds = 0;
     unsigned messages = 0;
@@ -137,8 +133,7 @@ static void check_path(const struct duet__run *run)
         g_assert_cmpfloat_with_epsilon(step->start_s, step[-1].end_s, 1e-9);
     }
     duet__path_fini(&path);
-    if (duet__account_make(&run->recording, &account, &message))
-        g_error("%s", message.text);
+    WORKS(duet__account_make(&run->recording, &account, hear()));
     g_assert_cmpfloat(account.bytes[3], ==, (double)run->over.bytes);
     g_assert_cmpfloat(account.states_s[DUET_STATE_MESSAGE], >, 0);
     g_assert_cmpfloat_with_epsilon(account.states_s[DUET_STATE_KERNEL], run->stats.busy_s, 1e-9);

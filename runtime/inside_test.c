@@ -146,11 +146,7 @@ static void test_kernel(void)
     refuse_inside(open_world(NULL), "call");
 }
 
-static void refused(struct duet_runtime *duet, int error)
-{
-    g_assert_cmpint(error, ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(duet), "was called in a child made by fork"));
-}
+#define refused(duet, call) REFUSED(duet, call, DUET_EINVAL, "was called in a child made by fork")
 
 /* A child made by fork has none of the runtime's threads: it waits for nothing, and may open one.
  */

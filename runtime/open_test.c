@@ -115,7 +115,7 @@ static void test_history_is_empty(void)
                     DUET_OK);
     submit(duet, codelet, handle);
     g_assert_cmpint(duet_wait(duet), !=, DUET_OK);
-    g_assert_nonnull(strstr(duet_last_message(duet), "increment"));
+    TOLD(duet, "increment");
     g_assert_cmpint(duet_class_stats(duet, 0, &stats), ==, DUET_OK);
     g_assert_cmpfloat(stats.expected_s[0], ==, 0);
     g_assert_cmpint(duet_close(duet), !=, DUET_OK);
@@ -228,13 +228,12 @@ static void test_trace_nowhere(void)
 {
     struct duet_config config = defaults();
     struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
     config.cpus = 1;
     config.gpus = 0;
     config.trace = "/nowhere/trace-%u.json";
-    g_assert_cmpint(duet_open(&duet, &config, &message), ==, DUET_EIO);
+    g_assert_cmpint(duet_open(&duet, &config, hear()), ==, DUET_EIO);
     g_assert_null(duet);
-    g_assert_nonnull(strstr(message.text, "cannot write /nowhere/trace-"));
+    SAYS("cannot write /nowhere/trace-");
 }
 
 /* No file is read for a platform in memory, whatever its name, and nothing of it is used after. */
@@ -243,21 +242,20 @@ static void test_in_memory(void)
     struct duet_config config = defaults();
     struct duet__platform *platform = NULL;
     struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__platform_load("idgraf", &platform, &message), ==, DUET_OK);
+    WORKS(duet__platform_load("idgraf", &platform, hear()));
     double sum = add_up(&platform->calibration);
-    g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "whether to simulate or to emulate"));
+    FAILS(duet__open_with(&duet, &config, platform, hear()), DUET_EINVAL,
+          "whether to simulate or to emulate");
     config.emulate = "/not/a/file.json";
     config.gpus = 2;
     config.context = "gemm";
-    g_assert_cmpint(duet__open_with(&duet, &config, platform, &message), ==, DUET_OK);
+    WORKS(duet__open_with(&duet, &config, platform, hear()));
     g_assert_cmpuint(duet_runtime_machine(duet)->node_count, ==, 3);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
     config.emulate = NULL;
     config.simulate = "/not/a/file.json";
     config.context = NULL;
-    int error = duet__open_with(&duet, &config, platform, &message);
+    int error = duet__open_with(&duet, &config, platform, hear());
     g_assert_cmpfloat(add_up(&platform->calibration), ==, sum);
     duet__platform_free(platform);
     g_assert_cmpint(error, ==, DUET_OK);
@@ -348,7 +346,7 @@ static void test_paced_beyond(void)
         int error = duet_submit(duet, &task);
         g_assert_cmpint(error, ==, extrapolate ? DUET_OK : DUET_ENOMODEL);
         if (error)
-            g_assert_nonnull(strstr(duet_last_message(duet), "allow extrapolation"));
+            TOLD(duet, "allow extrapolation");
         g_assert_cmpint(duet_close(duet), ==, DUET_OK);
     }
 }

@@ -31,10 +31,8 @@ static char *text_of(const struct duet__schedule *schedule)
 static void test_read(void)
 {
     struct duet__schedule *schedule;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__schedule_read(small, strlen(small), "s.json", &schedule, &message), ==,
-                    0);
+    WORKS(duet__schedule_read(small, strlen(small), "s.json", &schedule, hear()));
     g_assert_cmpuint(schedule->count, ==, 3);
     g_assert_cmpuint(schedule->planned, ==, 3);
     g_assert_cmpuint(schedule->order[0], ==, 2); /* in the order of the file, not of the dates */
@@ -56,11 +54,10 @@ static void check_again(const struct duet__schedule *schedule)
 {
     g_autofree char *text = text_of(schedule);
     struct duet__schedule *again;
-    struct duet_message message = {""};
     char *second;
 
-    if (duet__schedule_read(text, strlen(text), "s.json", &again, &message))
-        g_error("%s: %s", message.text, text);
+    if (duet__schedule_read(text, strlen(text), "s.json", &again, hear()))
+        g_error("%s: %s", heard(), text);
     second = text_of(again);
     g_assert_cmpstr(text, ==, second);
     free(second);
@@ -78,12 +75,11 @@ static void test_mutated(void)
     for (unsigned long i = 0; i < rounds; i++) {
         g_autoptr(GString) text = g_string_new(small);
         struct duet__schedule *schedule;
-        struct duet_message message = {""};
         int error;
 
         testing_mutate(text, random);
-        error = duet__schedule_read(text->str, text->len, "s.json", &schedule, &message);
-        g_assert_true(!error == !*message.text && !strchr(message.text, '\n'));
+        error = duet__schedule_read(text->str, text->len, "s.json", &schedule, hear());
+        g_assert_true(!error == !*heard() && !strchr(heard(), '\n'));
         if (error)
             continue;
         good++;
@@ -166,7 +162,6 @@ struct followed {
 static void follow(struct followed *t, const struct duet__schedule *schedule, const char *policy)
 {
     struct duet_config config;
-    struct duet_message message = {""};
     const struct duet_implementation runs[] = {{.arch = "cpu", .run = add_one}};
     const struct duet_codelet_desc codelet = {.name = "add",
                                               .implementations = runs,
@@ -178,8 +173,7 @@ static void follow(struct followed *t, const struct duet__schedule *schedule, co
     config.gpus = 0;
     config.no_bind = config.quiet = true;
     config.policy = policy;
-    if (duet_open(&t->runtime, &config, &message))
-        g_error("%s", message.text);
+    WORKS(duet_open(&t->runtime, &config, hear()));
     g_assert_cmpint(duet_register_codelet(t->runtime, &codelet, &t->codelet), ==, 0);
     for (unsigned i = 0; i < DATA; i++)
         g_assert_cmpint(duet_register_vector(t->runtime, &t->values[i], 1, sizeof(double),
@@ -229,8 +223,7 @@ static void check_rounds(const struct duet__schedule *schedule, const char *poli
     }
     duet_stats_reset(t.runtime);
     submit(&t, 0, TASKS + 1);
-    g_assert_cmpint(duet_wait(t.runtime), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.runtime), "it has no task 17 (add)"));
+    REFUSED(t.runtime, duet_wait(t.runtime), DUET_EINVAL, "it has no task 17 (add)");
     duet_close(t.runtime);
     duet__schedule_offer("rounds.json", NULL);
 }
@@ -240,10 +233,8 @@ static void test_rounds(void)
     static const char text[] = "{\"schedule\": {\"cpu0\": [1, 3, 5, 7, 9, 11, 13, 15], "
                                "\"cpu1\": [2, 4, 6, 8, 10, 12, 14, 16]}}";
     struct duet__schedule *schedule;
-    struct duet_message message;
 
-    g_assert_cmpint(duet__schedule_read(text, strlen(text), "rounds.json", &schedule, &message), ==,
-                    0);
+    WORKS(duet__schedule_read(text, strlen(text), "rounds.json", &schedule, hear()));
     check_rounds(schedule, "rounds.json");
     check_rounds(schedule, "rounds.json:slack=0");
     duet__schedule_free(schedule);

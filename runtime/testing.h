@@ -28,10 +28,8 @@ static inline struct duet_config testing_config(const char *simulate, int cpus, 
 /* Opens a runtime. */
 static inline struct duet_runtime *testing_open(const struct duet_config *config)
 {
-    struct duet_message message = {""};
     struct duet_runtime *duet = NULL;
-    if (duet_open(&duet, config, &message))
-        g_error("%s", message.text);
+    WORKS(duet_open(&duet, config, hear()));
     return duet;
 }
 

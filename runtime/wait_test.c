@@ -327,8 +327,7 @@ static void failing(struct world *world)
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
     must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
-    g_assert_cmpint(duet_wait(world->duet), ==, DUET_EIO);
-    g_assert_nonnull(strstr(duet_last_message(world->duet), "a leaf of the recursion"));
+    REFUSED(world->duet, duet_wait(world->duet), DUET_EIO, "a leaf of the recursion");
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EIO);
 }
 
@@ -381,8 +380,7 @@ static void too_deep(struct world *world)
     must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
     must(world->duet, duet_wait(world->duet));
     must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
-    g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
-    g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
+    REFUSED(world->duet, duet_wait(world->duet), DUET_ENOMEM, "stack is used up");
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
 }
 
@@ -393,8 +391,7 @@ static void *wait_deeply(void *argument)
     must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
     must(world->duet, duet_wait(world->duet));
     must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
-    g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
-    g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
+    REFUSED(world->duet, duet_wait(world->duet), DUET_ENOMEM, "stack is used up");
     return NULL;
 }
 
@@ -470,13 +467,12 @@ static void refused(struct world *world)
                                              .implementations = &where,
                                              .implementation_count = 1,
                                              .waits = true};
-    g_assert_cmpint(duet_register_codelet(world->duet, &kernel, &codelet), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(world->duet), "does not expand"));
+    REFUSED(world->duet, duet_register_codelet(world->duet, &kernel, &codelet), DUET_EINVAL,
+            "does not expand");
     const struct duet_codelet_desc silent = {.name = "unasked", .expand = wait_unasked};
     must(world->duet, duet_register_codelet(world->duet, &silent, &codelet));
     must(world->duet, submit(world, "unasked", NULL, &root, sizeof root));
-    g_assert_cmpint(duet_wait(world->duet), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(world->duet), "`waits`"));
+    REFUSED(world->duet, duet_wait(world->duet), DUET_EINVAL, "`waits`");
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EINVAL);
 }
 

@@ -34,14 +34,12 @@ static struct cluster_lab open_on(const struct lab_options *options,
                                      .window = options->window,
                                      .record = true,
                                      .ops = duet__sim_ops()};
-    struct duet_message message = {""};
     void *engines[NODES];
-    if (duet__sim_new(engines, &cluster.lab.machine, &sim, &message))
-        g_error("%s", message.text);
+    WORKS(duet__sim_new(engines, &cluster.lab.machine, &sim, hear()));
     for (unsigned n = 0; n < NODES; n++) {
         core.engine = engines[n];
         core.seed = n;
-        g_assert_cmpint(duet__core_new(&cluster.cores[n], &core, &message), ==, DUET_OK);
+        WORKS(duet__core_new(&cluster.cores[n], &core, hear()));
         duet__sim_attach(engines[n], cluster.cores[n]);
     }
     const struct duet__nodes_config nodes = {.count = NODES,
@@ -50,7 +48,7 @@ static struct cluster_lab open_on(const struct lab_options *options,
                                              .cores = cluster.cores,
                                              .transport = duet__sim_transport(),
                                              .transport_of = engines[0]};
-    g_assert_cmpint(duet__nodes_new(&cluster.nodes, &nodes, &message), ==, DUET_OK);
+    WORKS(duet__nodes_new(&cluster.nodes, &nodes, hear()));
     cluster.lab.duet = cluster.cores[0];
     cluster.lab.kernel = lab_codelet(&cluster.lab, "work", lab_work, lab_cost);
     return cluster;
@@ -337,7 +335,7 @@ static void test_stuck(void)
     task(&c, 1e-3, 1, last, DUET_RW);
     g_assert_cmpint(duet_wait(c.lab.duet), ==, DUET_ESTUCK);
     g_assert_true(g_str_has_prefix(duet_last_message(c.lab.duet), "node 1: 1 task cannot go on"));
-    g_assert_nonnull(strstr(duet_last_message(c.lab.duet), "1 piece of data is lent"));
+    TOLD(c.lab.duet, "1 piece of data is lent");
     duet__acquisition_end(kept, 1, DUET_OK);
     finish(&c);
     expect_task(&c, 2, 1, 0, 1e-3);

@@ -212,7 +212,6 @@ static inline void lab_worker(struct duet_machine *m, unsigned index, bool gpu, 
 static inline struct duet_machine lab_machine(const struct lab_options *o)
 {
     struct duet_machine m;
-    struct duet_message message = {""};
     g_assert_cmpint(duet_machine_init(&m, o->cpus + o->gpus, 1 + o->gpus, o->cpus + o->gpus,
                                       2 + (o->gpus + 1) / 2 * 2),
                     ==, DUET_OK);
@@ -237,8 +236,7 @@ static inline struct duet_machine lab_machine(const struct lab_options *o)
     m.sharing = o->sharing;
     m.cores = o->cores;
     m.first_waits = o->first_waits;
-    if (duet_machine_check(&m, &message))
-        g_error("%s", message.text);
+    WORKS(duet_machine_check(&m, hear()));
     return m;
 }
 
@@ -278,7 +276,6 @@ static inline struct lab lab_open(const struct lab_options *o)
 {
     static const struct duet__calibration empty;
     struct lab lab = {.machine = lab_machine(o)};
-    struct duet_message message = {""};
     struct sim_options options = {.calibration = o->calibration ? o->calibration : &empty,
                                   .noise = o->noise,
                                   .extrapolate = o->extrapolate,
@@ -295,9 +292,9 @@ static inline struct lab lab_open(const struct lab_options *o)
         .record = true,
         .ops = duet__sim_ops(),
     };
-    if (duet__sim_new(&config.engine, &lab.machine, &options, &message) ||
-        duet__core_new(&lab.duet, &config, &message))
-        g_error("%s", message.text);
+    if (duet__sim_new(&config.engine, &lab.machine, &options, hear()) ||
+        duet__core_new(&lab.duet, &config, hear()))
+        g_error("%s", heard());
     duet__sim_attach(config.engine, lab.duet);
     lab.kernel = lab_codelet(&lab, "work", lab_work, lab_cost);
     return lab;

@@ -95,8 +95,7 @@ static void test_unknown(void)
         lab_open(&(struct lab_options){.cpus = 2, .gpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     struct duet_codelet *mystery = lab_codelet(&lab, "mystery", one, NULL);
-    g_assert_cmpint(submit(&lab, mystery, 100), ==, DUET_ENOMODEL);
-    g_assert_nonnull(strstr(duet_last_message(lab.duet), "kernel mystery"));
+    REFUSED(lab.duet, submit(&lab, mystery, 100), DUET_ENOMODEL, "kernel mystery");
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
     lab_finish(&lab);
@@ -115,8 +114,8 @@ static void test_set_arch(void)
         lab_task(&lab, NULL, 0.001, 0);
     g_assert_cmpint(lab_try(&lab, (struct lab_seconds){.cpu = 0.001}, NULL, 0), ==, DUET_OK);
     g_assert_cmpint(lab_try(&lab, (struct lab_seconds){1, 1}, "cpu0", 0), ==, DUET_OK);
-    g_assert_cmpint(lab_try(&lab, (struct lab_seconds){.gpu = 1}, "cpu0", 0), ==, DUET_ENOWORKER);
-    g_assert_nonnull(strstr(duet_last_message(lab.duet), "with this restriction"));
+    REFUSED(lab.duet, lab_try(&lab, (struct lab_seconds){.gpu = 1}, "cpu0", 0), DUET_ENOWORKER,
+            "with this restriction");
     lab_finish(&lab);
     assert_kernel(&lab, 3, "gpu0", 0.002, 0.003);
     assert_kernel(&lab, 4, "cpu0", 0, 0.001);
@@ -223,8 +222,7 @@ static void test_stuck_by_application(void)
     struct duet_handle *a = lab_data(&lab, 1000);
     g_assert_cmpint(duet_acquire(lab.duet, a, DUET_RW), ==, DUET_OK);
     lab_task(&lab, NULL, 0.001, 1, a, DUET_R);
-    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_ESTUCK);
-    g_assert_nonnull(strstr(duet_last_message(lab.duet), "the application has acquired"));
+    REFUSED(lab.duet, duet_wait(lab.duet), DUET_ESTUCK, "the application has acquired");
     g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
     lab_finish(&lab); /* it can still be put right */
     assert_kernel(&lab, 1, "cpu0", 0, 0.001);

@@ -7,11 +7,7 @@
 
 static void set(struct duet__product *product, const char *option, const char *values)
 {
-    struct duet_message message;
-
-    g_assert_cmpint(duet__study_add(product, duet__option_find(option, DUET__IN_STUDY), values,
-                                    &message),
-                    ==, 0);
+    WORKS(duet__study_add(product, duet__option_find(option, DUET__IN_STUDY), values, hear()));
 }
 
 /* Critical values are q_0.05 / sqrt(2): Demsar, Table 5(a). With two levels it is the normal
@@ -79,14 +75,13 @@ static void read_made(makespan_fn *makespan, struct duet__store *store,
 {
     struct duet__study *study = duet__study_new();
     struct duet__product *product = study->products->pdata[0];
-    struct duet_message message = {""};
 
     set(product, "n", "960,1920,2880");
     set(product, "gpus", "1,2,4");
     set(product, "tile", "480,960");
     set(product, "policy", "ws,heft");
-    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
-    g_assert_cmpint(duet__store_open(store, NULL, DUET__STORE_WRITE, &message), ==, 0);
+    WORKS(duet__study_number(study, hear()));
+    WORKS(duet__store_open(store, NULL, DUET__STORE_WRITE, hear()));
     for (uint64_t cell = 0; cell < study->count; cell++) {
         g_autofree char *command = duet__cell_command(study, "simulate", cell, 1), *row = NULL;
         const struct duet__run_key key = {command, 0, "1", "", "", "a", NULL};
@@ -107,9 +102,9 @@ static void read_made(makespan_fn *makespan, struct duet__store *store,
                                            "\"best_s\": 1}",
                                            span_s)
                          : g_strdup("{\"status\": 1, \"error\": \"it has failed\"}");
-        g_assert_cmpint(duet__store_put(store, &key, product, cell, row, &message), ==, 0);
+        WORKS(duet__store_put(store, &key, product, cell, row, hear()));
     }
-    g_assert_cmpint(duet__results_read(results, store, NULL, &message), ==, 0);
+    WORKS(duet__results_read(results, store, NULL, hear()));
     duet__study_free(study);
 }
 

@@ -28,14 +28,11 @@ static struct duet__study *make(void)
 {
     static const char *const pairs[][2] = {{"n", "1..12"}, {"gpus", "1..4"}};
     struct duet__study *study = duet__study_new();
-    struct duet_message message;
 
     for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
-        g_assert_cmpint(duet__study_add(study->products->pdata[0],
-                                        duet__option_find(pairs[i][0], DUET__IN_STUDY), pairs[i][1],
-                                        &message),
-                        ==, 0);
-    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
+        WORKS(duet__study_add(study->products->pdata[0],
+                              duet__option_find(pairs[i][0], DUET__IN_STUDY), pairs[i][1], hear()));
+    WORKS(duet__study_number(study, hear()));
     return study;
 }
 
@@ -96,28 +93,23 @@ static int make_runs(const struct duet__plan *plan, const char *path, struct due
 
 static void make_all(const struct duet__plan *plan, const char *path, struct duet__outcome *outcome)
 {
-    struct duet_message message = {""};
-
-    if (make_runs(plan, path, outcome, &message))
-        g_error("%s", message.text);
+    WORKS(make_runs(plan, path, outcome, hear()));
     g_free(outcome->example);
 }
 
 static int64_t ask(const char *path, const char *text)
 {
     struct duet__store store;
-    struct duet_message message = {""};
     sqlite3_stmt *statement;
     int64_t number;
 
-    if (duet__store_open(&store, path, DUET__STORE_SHOW, &message))
-        g_error("%s", message.text);
-    statement = duet__store_ask(&store, &message, "%s", text);
+    WORKS(duet__store_open(&store, path, DUET__STORE_SHOW, hear()));
+    statement = duet__store_ask(&store, hear(), "%s", text);
     g_assert_nonnull(statement);
     g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
     number = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
     return number;
 }
 
@@ -191,11 +183,10 @@ static void test_full(const struct duet__study *study)
     int status;
 
     if (pid == 0) {
-        struct duet_message message = {""};
 
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &small);
-        _exit(make_runs(&plan, path, &outcome, &message) == DUET_EIO && *message.text ? 0 : 1);
+        _exit(make_runs(&plan, path, &outcome, hear()) == DUET_EIO && *heard() ? 0 : 1);
     }
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
     g_assert_cmpint(status, ==, 0);
@@ -215,10 +206,9 @@ static void test_failures(const struct duet__study *study)
         g_autofree char *name = g_strconcat(odd[i], ".db", NULL), *path = path_of(name);
         struct duet__plan plan = plan_of(study, odd[i]);
         const bool noted = strcmp(odd[i], "room") != 0;
-        struct duet_message message = {""};
         struct duet__outcome outcome;
 
-        g_assert_cmpint(make_runs(&plan, path, &outcome, &message), ==, 0);
+        WORKS(make_runs(&plan, path, &outcome, hear()));
         g_assert_cmpuint(outcome.failed, ==, 2);
         g_assert_nonnull(strstr(outcome.example, said[i]));
         g_free(outcome.example);
@@ -239,13 +229,12 @@ static void test_failures(const struct duet__study *study)
 static void test_shards(const struct duet__study *study)
 {
     g_autofree char *all = path_of("all.db");
-    struct duet_message message = {""};
     struct duet__store store;
     struct duet__outcome outcome;
     uint64_t added, differing;
     struct duet__plan plan = plan_of(study, "");
 
-    g_assert_cmpint(duet__store_open(&store, all, DUET__STORE_WRITE, &message), ==, 0);
+    WORKS(duet__store_open(&store, all, DUET__STORE_WRITE, hear()));
     for (plan.shards = 3; plan.shard < plan.shards; plan.shard++) {
         g_autofree char *name = g_strdup_printf("part-%d.db", (int)plan.shard),
                         *path = path_of(name);
@@ -253,12 +242,12 @@ static void test_shards(const struct duet__study *study)
         make_all(&plan, path, &outcome);
         g_assert_cmpuint(outcome.made, ==, duet__plan_runs(&plan));
         for (int again = 0; again < 2; again++) {
-            g_assert_cmpint(duet__store_merge(&store, path, &added, &differing, &message), ==, 0);
+            WORKS(duet__store_merge(&store, path, &added, &differing, hear()));
             g_assert_cmpuint(added, ==, again ? 0 : outcome.made);
             g_assert_cmpuint(differing, ==, 0);
         }
     }
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
     check_whole(all);
     plan = plan_of(study, "");
     plan.parts = 8;
@@ -289,7 +278,6 @@ static void test_merge_failed(const struct duet__study *study)
 {
     g_autofree char *bad = path_of("fails-2.db"), *good = path_of("good.db");
     struct duet__plan plan = plan_of(study, "fails");
-    struct duet_message message = {""};
     struct duet__outcome outcome;
     struct duet__store store;
     uint64_t added, differing;
@@ -297,14 +285,14 @@ static void test_merge_failed(const struct duet__study *study)
     make_all(&plan, bad, &outcome);
     plan.data = (char *)(uintptr_t) "";
     make_all(&plan, good, &outcome);
-    g_assert_cmpint(duet__store_open(&store, good, DUET__STORE_WRITE, &message), ==, 0);
-    g_assert_cmpint(duet__store_merge(&store, bad, &added, &differing, &message), ==, 0);
+    WORKS(duet__store_open(&store, good, DUET__STORE_WRITE, hear()));
+    WORKS(duet__store_merge(&store, bad, &added, &differing, hear()));
     g_assert_cmpuint(added, ==, 0);
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
-    g_assert_cmpint(duet__store_open(&store, bad, DUET__STORE_WRITE, &message), ==, 0);
-    g_assert_cmpint(duet__store_merge(&store, good, &added, &differing, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
+    WORKS(duet__store_open(&store, bad, DUET__STORE_WRITE, hear()));
+    WORKS(duet__store_merge(&store, good, &added, &differing, hear()));
     g_assert_cmpuint(added, ==, 2);
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
     check_whole(bad);
     check_whole(good);
 }
@@ -314,17 +302,16 @@ static void test_merge_nothing(const struct duet__study *study)
 {
     g_autofree char *none = path_of("none.db"), *whole = path_of("good.db");
     const struct duet__plan plan = plan_of(study, "refuses");
-    struct duet_message message = {""};
     struct duet__outcome outcome;
     struct duet__store store;
     uint64_t added, differing;
 
     make_all(&plan, none, &outcome);
-    g_assert_cmpint(duet__store_open(&store, whole, DUET__STORE_WRITE, &message), ==, 0);
-    g_assert_cmpint(duet__store_merge(&store, none, &added, &differing, &message), ==, 0);
+    WORKS(duet__store_open(&store, whole, DUET__STORE_WRITE, hear()));
+    WORKS(duet__store_merge(&store, none, &added, &differing, hear()));
     g_assert_cmpuint(added, ==, 0);
     g_assert_cmpuint(differing, ==, 0);
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
     check_whole(whole);
 }
 
@@ -342,7 +329,6 @@ static void test_others(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(statements); i++) {
         g_autofree char *before = NULL, *after = NULL;
-        struct duet_message message = {""};
         struct duet__store store;
         gsize length, left;
         sqlite3 *database;
@@ -357,8 +343,7 @@ static void test_others(void)
         }
         g_assert_true(g_file_get_contents(path, &before, &length, NULL));
         for (int use = DUET__STORE_SHOW; use <= DUET__STORE_WRITE; use++) {
-            g_assert_cmpint(duet__store_open(&store, path, use, &message), ==, DUET_EINVAL);
-            g_assert_nonnull(strstr(message.text, said[i]));
+            FAILS(duet__store_open(&store, path, use, hear()), DUET_EINVAL, said[i]);
             duet__store_close(&store, NULL);
         }
         g_assert_true(g_file_get_contents(path, &after, &left, NULL));
@@ -371,18 +356,15 @@ static void test_answer(void)
 {
     static const double spans[2][3] = {{1.0, 2.0, 3.0}, {1.1, 2.1, 3.4}};
     struct duet__study *study = duet__study_new();
-    struct duet_message message = {""};
     struct duet__store store;
     g_autofree char *text = NULL;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
 
-    g_assert_cmpint(duet__study_add(study->products->pdata[0],
-                                    duet__option_find("policy", DUET__IN_STUDY), "ws,heft",
-                                    &message),
-                    ==, 0);
-    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
-    g_assert_cmpint(duet__store_open(&store, NULL, DUET__STORE_WRITE, &message), ==, 0);
+    WORKS(duet__study_add(study->products->pdata[0], duet__option_find("policy", DUET__IN_STUDY),
+                          "ws,heft", hear()));
+    WORKS(duet__study_number(study, hear()));
+    WORKS(duet__store_open(&store, NULL, DUET__STORE_WRITE, hear()));
     for (uint64_t cell = 0; cell < 2; cell++)
         for (uint64_t i = 0; i < 6; i++) { /* each run is made by two commands: it counts once */
             const uint64_t rep = i % 3;
@@ -393,19 +375,17 @@ static void test_answer(void)
                 "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
                 spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
 
-            g_assert_cmpint(duet__store_put(&store, &key, study->products->pdata[0], cell, row,
-                                            &message),
-                            ==, 0);
+            WORKS(duet__store_put(&store, &key, study->products->pdata[0], cell, row, hear()));
         }
-    g_assert_cmpint(duet__study_show(stream, &store, NULL, false, &message), ==, 0);
-    g_assert_cmpint(duet__study_show(stream, &store, "tile", false, &message), ==, DUET_EINVAL);
+    WORKS(duet__study_show(stream, &store, NULL, false, hear()));
+    g_assert_cmpint(duet__study_show(stream, &store, "tile", false, hear()), ==, DUET_EINVAL);
     fclose(stream);
     /* differences of 5, 5 and 20 % of the mean: 10 % and t(0.975, 2) = 4.303 times 5 % */
     g_assert_nonnull(strstr(text, "ws          2.0000"));
     g_assert_nonnull(strstr(text, "10.00 +-21.51  heft    1 within noise"));
     g_assert_nonnull(strstr(text, "-10.00 +-21.51  ws      within noise"));
     g_assert_nonnull(strstr(text, "5.0000     50.0"));
-    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    WORKS(duet__store_close(&store, hear()));
     duet__study_free(study);
 }
 

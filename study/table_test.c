@@ -19,12 +19,10 @@ static int add(struct duet__study *study, const char *name, const char *text,
 static struct duet__study *make(const char *const *pairs)
 {
     struct duet__study *study = duet__study_new();
-    struct duet_message message = {""};
 
     for (; *pairs; pairs += 2)
-        if (add(study, strcmp(*pairs, "workload") ? *pairs : NULL, pairs[1], &message))
-            g_error("%s", message.text);
-    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
+        WORKS(add(study, strcmp(*pairs, "workload") ? *pairs : NULL, pairs[1], hear()));
+    WORKS(duet__study_number(study, hear()));
     return study;
 }
 
@@ -101,23 +99,21 @@ static void test_bad_values(void)
         {"model-error", "0,1", "--model-error"},
     };
     struct duet__study *study;
-    struct duet_message message = {""};
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         study = duet__study_new();
-        if (!add(study, cases[i][0], cases[i][1], &message))
+        if (!add(study, cases[i][0], cases[i][1], hear()))
             g_error("%s is taken", cases[i][1]);
-        if (!strstr(message.text, cases[i][2]))
-            g_error("%s: '%s' lacks '%s'", cases[i][1], message.text, cases[i][2]);
+        SAYS(cases[i][2]);
         duet__study_free(study);
     }
     study = duet__study_new();
-    g_assert_cmpint(add(study, "tile", "1..3", &message), ==, 0);
-    g_assert_cmpint(add(study, "tile", "7,9", &message), ==, 0);
-    g_assert_cmpint(add(study, "tile", "11,9", &message), ==, DUET_EINVAL);
-    g_assert_cmpint(add(study, "n", "1..100000", &message), ==, 0);
-    g_assert_cmpint(add(study, "gpus", "0..1000", &message), ==, 0);
-    g_assert_cmpint(duet__study_number(study, &message), ==, DUET_EINVAL);
+    WORKS(add(study, "tile", "1..3", hear()));
+    WORKS(add(study, "tile", "7,9", hear()));
+    g_assert_cmpint(add(study, "tile", "11,9", hear()), ==, DUET_EINVAL);
+    WORKS(add(study, "n", "1..100000", hear()));
+    WORKS(add(study, "gpus", "0..1000", hear()));
+    g_assert_cmpint(duet__study_number(study, hear()), ==, DUET_EINVAL);
     duet__study_free(study);
 }
 
@@ -218,14 +214,12 @@ static int read_text(struct duet__study *study, const char *text, struct duet_me
 static void test_file(void)
 {
     struct duet__study *study = duet__study_new();
-    struct duet_message message = {""};
     g_autofree uint32_t *order = NULL;
     g_autofree char *command = NULL;
     uint64_t large = 0;
 
-    g_assert_cmpint(add(study, "gpus", "2..3", &message), ==, 0);
-    if (read_text(study, file, &message))
-        g_error("%s", message.text);
+    WORKS(add(study, "gpus", "2..3", hear()));
+    g_assert_cmpint(read_text(study, file, hear()), ==, DUET_OK);
     g_assert_cmpuint(study->products->len, ==, 3);
     g_assert_cmpuint(study->count, ==, 2 * 4 * 2 * 2 * 2 * 2 + 2 + 2);
     command = duet__cell_command(study, "simulate", study->count - 3, 1);
@@ -250,14 +244,12 @@ static void test_bad_files(void)
         {"{\"schema\": 1, \"cases\": [{\"n\": {\"a\": 1}}]}", "cases[0].n"},
         {"{\"schema\": 1, \"cases\": [{\"link\": {\"pcie\": {}}}]}", "cases[0].link.pcie"},
     };
-    struct duet_message message = {""};
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__study *study = duet__study_new();
 
-        g_assert_cmpint(read_text(study, cases[i][0], &message), !=, 0);
-        if (!strstr(message.text, cases[i][1]))
-            g_error("%s: '%s' lacks '%s'", cases[i][0], message.text, cases[i][1]);
+        g_assert_cmpint(read_text(study, cases[i][0], hear()), !=, 0);
+        SAYS(cases[i][1]);
         duet__study_free(study);
     }
 }
@@ -269,12 +261,11 @@ static void test_fuzz(void)
 
     for (int i = 0; i < 3000; i++) {
         struct duet__study *study = duet__study_new();
-        struct duet_message message = {""};
         GString *text = g_string_new(file);
 
         testing_mutate(text, random);
-        if (read_text(study, text->str, &message))
-            g_assert_cmpstr(message.text, !=, "");
+        if (read_text(study, text->str, hear()))
+            g_assert_cmpstr(heard(), !=, "");
         else
             g_assert_cmpuint(study->count, >, 0);
         g_string_free(text, TRUE);

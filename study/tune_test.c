@@ -85,7 +85,6 @@ static void add(struct trial *trial, const char *name, const char *values)
 static void begin(struct trial *trial, uint64_t n, const char *path)
 {
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, n);
-    struct duet_message message;
 
     *trial = (struct trial){.tune = {.study = duet__study_new(),
                                      .plan = &trial->plan,
@@ -114,7 +113,7 @@ static void begin(struct trial *trial, uint64_t n, const char *path)
     add(trial, "policy", policies);
     add(trial, "gpu-window", "1..4");
     g_assert_cmpint(duet__study_number(trial->tune.study, NULL), ==, 0);
-    g_assert_cmpint(duet__store_open(&trial->store, path, DUET__STORE_WRITE, &message), ==, 0);
+    WORKS(duet__store_open(&trial->store, path, DUET__STORE_WRITE, hear()));
 }
 
 static void end(struct trial *trial)

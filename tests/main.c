@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the functions of a test: main functions of tests call this. */
+/* Runs the functions of a test, and looks at what calls return and say. */
 #include <string.h>
 
 #include <glib.h>
+
+#include <duet/duet.h>
 
 #include "tests/main.h"
 
@@ -22,4 +24,27 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
         (add != NULL ? add : g_test_add_func)(path, functions[i]);
     }
     return g_test_run();
+}
+
+static _Thread_local struct duet_message message;
+
+struct duet_message *hear(void)
+{
+    message = (struct duet_message){""};
+    return &message;
+}
+
+const char *heard(void)
+{
+    return message.text;
+}
+
+void check_call(const char *file, int line, const char *call, int error, int expected,
+                const struct duet_runtime *runtime, const char *words)
+{
+    const char *said = runtime ? duet_last_message(runtime) : message.text;
+    bool right = words ? strstr(said, words) && !strchr(said, '\n') : runtime || expected || !*said;
+    if (error != expected || !right)
+        g_error("%s:%d: %s returned %d (not %d) and said \"%s\" (not \"%s\")", file, line, call,
+                error, expected, said, words ? words : "");
 }

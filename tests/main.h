@@ -18,9 +18,33 @@ int main(int argc, char **argv);
  */
 int run_tests(int argc, char **argv, const char *names, void (*const *functions)(void),
               void (*add)(const char *path, void (*function)(void)));
+
+/*
+ * Returns an empty message for the call that is being tested, the only one of its thread; and what
+ * was written to it.
+ */
+struct duet_message *hear(void);
+const char *heard(void);
+/*
+ * Fails unless a call has returned the expected error and one line was said that has the words
+ * (NULL: any): by the runtime as its last message, or (NULL) to hear().
+ */
+struct duet_runtime;
+void check_call(const char *file, int line, const char *call, int error, int expected,
+                const struct duet_runtime *runtime, const char *words);
 #ifdef __cplusplus
 }
 #endif
+
+/* Fails unless a call with hear() succeeds and says nothing; unless it fails with this error and
+ * these words; unless the last one had these. */
+#define WORKS(call) check_call(__FILE__, __LINE__, #call, call, 0, NULL, NULL)
+#define FAILS(call, error, words) check_call(__FILE__, __LINE__, #call, call, error, NULL, words)
+#define SAYS(words) check_call(__FILE__, __LINE__, "the call", 0, 0, NULL, words)
+/* Likewise of a call that a runtime refuses, and of what that has said last. */
+#define REFUSED(runtime, call, error, words)                                                       \
+    check_call(__FILE__, __LINE__, #call, call, error, runtime, words)
+#define TOLD(runtime, words) check_call(__FILE__, __LINE__, "the call", 0, 0, runtime, words)
 
 /* Attribute of a variable: fini(&variable) is called at the end of its block. */
 #define OWNED(fini) __attribute__((cleanup(fini)))

@@ -189,7 +189,6 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
     OWNED(duet__request_fini) struct duet__request request;
     OWNED(duet__series_fini) struct duet__series series = {0};
     struct duet__progress progress = {0};
-    struct duet_message message = {""};
     double makespan_s;
     int number = 0;
 
@@ -206,9 +205,9 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
         workload.build = build;
         workload.fini = fini;
     }
-    if (duet__request_build(&request, &message) ||
-        duet__simulate(&request, &progress, &series, &number, &message) || series.error)
-        g_error("%s%s", message.text, series.message.text);
+    if (duet__request_build(&request, hear()) ||
+        duet__simulate(&request, &progress, &series, &number, hear()) || series.error)
+        g_error("%s%s", heard(), series.message.text);
     makespan_s = series.runs[0].stats.makespan_s;
     if (out) {
         *out = series.runs[0];
@@ -219,12 +218,9 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
 
 static void read(const struct duet__graph_format *format, const char *text, struct duet__graph *out)
 {
-    struct duet_message message = {""};
-
     g_assert_true(format->is(text + strspn(text, " "), strlen(text), "a file"));
     duet__graph_init(out);
-    if (format->read(out, text, strlen(text), "a file", &message))
-        g_error("%s", message.text);
+    WORKS(format->read(out, text, strlen(text), "a file", hear()));
 }
 
 static void write_trace(FILE *stream, const void *trace)

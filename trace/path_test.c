@@ -128,7 +128,6 @@ static void test_states(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-    struct duet_message message;
     static const double expected[][DUET_STATES] = {
         {[DUET_STATE_KERNEL] = 3, [DUET_STATE_ELSEWHERE] = 3, [DUET_STATE_AFTER] = 14},
         {[DUET_STATE_BEFORE] = 2,
@@ -148,7 +147,7 @@ static void test_states(void)
     testing_copy(&testing, 2, 1, 0, 14, 14, 17)->write_back = true;
     testing_task(&testing, 1, 1, 14, 17, 20)->where = 3;
     testing_release(&testing);
-    g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
+    WORKS(duet__account_make(&testing.recording, &account, hear()));
     for (unsigned worker = 0; worker < 3; worker++)
         for (unsigned state = 0; state < DUET_STATES; state++) {
             g_test_message("worker %u, state %u: %g s", worker, state,
@@ -221,9 +220,8 @@ static void check_path(const struct duet__recording *recording, const struct due
 static void check_workers(const struct duet__recording *recording)
 {
     OWNED(duet__account_fini) struct duet__account account;
-    struct duet_message message;
 
-    g_assert_cmpint(duet__account_make(recording, &account, &message), ==, 0);
+    WORKS(duet__account_make(recording, &account, hear()));
     for (unsigned worker = 0; worker < account.workers; worker++) {
         double sum_s = 0;
 
@@ -245,7 +243,6 @@ static void test_random(void)
         OWNED(duet__request_fini) struct duet__request request;
         struct duet__series series[POLICIES];
         struct duet__progress progress = {0};
-        struct duet_message message = {""};
         int number = 0;
 
         duet__request_init(&request);
@@ -262,8 +259,8 @@ static void test_random(void)
         request.policy_count = POLICIES;
         request.records = DUET_RECORDS_TRACE;
         request.jobs = 2;
-        g_assert_cmpint(duet__request_build(&request, &message), ==, 0);
-        g_assert_cmpint(duet__simulate(&request, &progress, series, &number, &message), ==, 0);
+        WORKS(duet__request_build(&request, hear()));
+        WORKS(duet__simulate(&request, &progress, series, &number, hear()));
         for (unsigned i = 0; i < POLICIES; i++) {
             OWNED(duet__graph_fini) struct duet__graph graph;
             const struct duet__recording *recording = duet__series_recording(&series[i]);
@@ -272,7 +269,7 @@ static void test_random(void)
                            series[i].message.text);
             g_assert_nonnull(recording);
             duet__graph_init(&graph);
-            g_assert_cmpint(duet__graph_take(&graph, recording, &message), ==, 0);
+            WORKS(duet__graph_take(&graph, recording, hear()));
             check_path(recording, &graph);
             check_path(recording, NULL);
             check_workers(recording);

@@ -28,10 +28,9 @@ static char *written(const struct duet__recording *recording, size_t *length)
 static void same_accounts(const struct duet__recording *first, const struct duet__recording *second)
 {
     struct duet__account a, b;
-    struct duet_message message = {""};
 
-    g_assert_cmpint(duet__account_make(first, &a, &message), ==, 0);
-    g_assert_cmpint(duet__account_make(second, &b, &message), ==, 0);
+    WORKS(duet__account_make(first, &a, hear()));
+    WORKS(duet__account_make(second, &b, hear()));
     g_assert_cmpuint(a.workers, ==, b.workers);
     g_assert_cmpuint(a.kernel_count, ==, b.kernel_count);
     /* every date of thousands is rounded to a nanosecond, by half of one at most */
@@ -48,7 +47,6 @@ static void test_round_trip(void)
 {
     OWNED(sample_fini) struct sample sample;
     struct duet__trace file;
-    struct duet_message message = {""};
     const struct duet__recording *recording;
     size_t length = 0;
     char *text;
@@ -56,7 +54,7 @@ static void test_round_trip(void)
     sample_init(&sample, 3, 4, 800);
     recording = &sample.recordings[1];
     text = written(recording, &length);
-    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
+    WORKS(duet__read_trace(text, length, "t.json", &file, hear()));
     g_assert_cmpuint(file.run.recording.event_count, ==, recording->event_count);
     g_assert_cmpuint(file.run.recording.machine->worker_count, ==, 7);
     g_assert_cmpuint(file.run.recording.machine->arch_count, ==, 2);
@@ -127,7 +125,6 @@ static void test_all(void)
     struct testing_recording testing;
     struct duet__trace trace = {0}, file;
     struct duet_stats *stats = &trace.run.stats;
-    struct duet_message message = {""};
     size_t length = 0;
     char *text;
 
@@ -153,7 +150,7 @@ static void test_all(void)
     *stats = (struct duet_stats){.tasks = 2, .makespan_s = 1. / 3, .flops = NAN, .steals = 5};
     stats->busy_by_arch_s[1] = 2. / 3;
     text = written_trace(&trace, &length);
-    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
+    WORKS(duet__read_trace(text, length, "t.json", &file, hear()));
     g_assert_cmpuint(file.run.seed, ==, UINT64_MAX);
     stats->flops = 0;
     g_assert_cmpmem(&file.run.stats, sizeof *stats, stats, sizeof *stats);
@@ -196,7 +193,6 @@ static void test_random(void)
         struct duet_trace_mark mark = {.name = 2};
         struct testing_recording testing;
         struct duet__trace trace = {0}, file;
-        struct duet_message message = {""};
         size_t length = 0;
         char *text;
 
@@ -212,8 +208,7 @@ static void test_random(void)
         if (trace.spent_count)
             g_strlcpy(trace.spent->kernel, kernel, sizeof trace.spent->kernel);
         text = written_trace(&trace, &length);
-        if (duet__read_trace(text, length, "t.json", &file, &message))
-            g_error("%s", message.text);
+        WORKS(duet__read_trace(text, length, "t.json", &file, hear()));
         testing_same(duet__trace_fields, &trace, &file);
         g_assert_cmpstr(duet__recording_kernel(&file.run.recording, file.run.recording.events), ==,
                         kernel);
@@ -234,7 +229,6 @@ static void test_odd(void)
 {
     struct testing_recording testing;
     struct duet__trace file;
-    struct duet_message message = {""};
     size_t length = 0;
     char *text;
 
@@ -246,7 +240,7 @@ static void test_odd(void)
     for (size_t i = 0; i < testing.recording.event_count; i++)
         testing.events[i].submit_s = 2;
     text = written(&testing.recording, &length);
-    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
+    WORKS(duet__read_trace(text, length, "t.json", &file, hear()));
     testing_near(file.run.recording.makespan_s, 6);
     g_assert_cmpuint(file.run.recording.machine->worker_count, ==, 3);
     g_assert_cmpuint(file.run.recording.event_count, ==, 12);
@@ -328,14 +322,11 @@ static void test_refused(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__trace file;
-        struct duet_message message = {""};
-        int error =
-            duet__read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
+        int error = duet__read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, hear());
 
         g_assert_cmpint(error, ==, DUET_EPARSE);
-        g_assert_nonnull(strstr(message.text, "t.json"));
-        if (!strstr(message.text, cases[i].says))
-            g_error("'%s', not '%s'", message.text, cases[i].says);
+        SAYS("t.json");
+        SAYS(cases[i].says);
         g_assert_null(file.run.recording.events);
     }
 }
@@ -348,17 +339,14 @@ static void test_tolerated(void)
              "\"traceEvents\":[" THREAD ",{\"ph\":\"i\",\"s\":\"g\"},"
              "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
     struct duet__trace file;
-    struct duet_message message = {""};
     GString *deep = g_string_new("{\"a\":");
 
-    g_assert_cmpint(duet__read_trace(text, strlen(text), "t.json", &file, &message), ==, 0);
+    WORKS(duet__read_trace(text, strlen(text), "t.json", &file, hear()));
     testing_near(file.run.recording.makespan_s, 3e-6);
     duet__trace_fini(&file);
     for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
-    g_assert_cmpint(duet__read_trace(deep->str, deep->len, "t.json", &file, &message), ==,
-                    DUET_EPARSE);
-    g_assert_nonnull(strstr(message.text, "depth"));
+    FAILS(duet__read_trace(deep->str, deep->len, "t.json", &file, hear()), DUET_EPARSE, "depth");
     g_string_free(deep, TRUE);
 }
 
@@ -367,12 +355,11 @@ enum { SECONDS = 1, MOST_ROUNDS = 20000 };
 /* A trace that is read has an account whose sum holds, or none if its dates make no sense. */
 static void try_account(const struct duet__recording *recording)
 {
-    struct duet_message message = {""};
     struct duet__account account;
     double sum_s = 0, whole_s;
 
-    if (duet__account_make(recording, &account, &message)) {
-        g_assert_cmpstr(message.text, !=, "");
+    if (duet__account_make(recording, &account, hear())) {
+        g_assert_cmpstr(heard(), !=, "");
         return;
     }
     whole_s = account.workers * account.makespan_s;
@@ -404,15 +391,14 @@ static void test_fuzz(void)
     for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
         GString *text = g_string_new_len(seed, (gssize)length);
         struct duet__trace file;
-        struct duet_message message = {""};
         char *exact;
 
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);
-        if (duet__read_trace(exact, text->len, "fuzz", &file, &message)) {
-            g_assert_cmpstr(message.text, !=, "");
-            g_assert_null(strchr(message.text, '\n'));
+        if (duet__read_trace(exact, text->len, "fuzz", &file, hear())) {
+            g_assert_cmpstr(heard(), !=, "");
+            g_assert_null(strchr(heard(), '\n'));
         } else {
             try_account(&file.run.recording);
             good++;

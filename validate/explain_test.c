@@ -35,7 +35,6 @@ struct knobs {
 static void make_run(struct testing_recording *testing, const struct knobs *knobs,
                      struct duet__account *account)
 {
-    struct duet_message message = {""};
     double at_s = 0, cpu_s = 4;
 
     testing_init(testing, 0);
@@ -53,7 +52,7 @@ static void make_run(struct testing_recording *testing, const struct knobs *knob
     }
     testing->recording.makespan_s = MAX(at_s, cpu_s);
     testing_release(testing);
-    g_assert_cmpint(duet__account_make(&testing->recording, account, &message), ==, 0);
+    WORKS(duet__account_make(&testing->recording, account, hear()));
 }
 
 /* Explains a run with other knobs against the plain one. */
@@ -146,11 +145,10 @@ static void test_spread(void)
     OWNED(sample_fini) struct sample sample;
     struct duet__account accounts[2];
     struct duet__explanation explanation;
-    struct duet_message message = {""};
 
     sample_init(&sample, 3, 2, 400);
     for (unsigned i = 0; i < 2; i++)
-        g_assert_cmpint(duet__account_make(&sample.recordings[i], &accounts[i], &message), ==, 0);
+        WORKS(duet__account_make(&sample.recordings[i], &accounts[i], hear()));
     duet__explain_difference(&accounts[0], &accounts[1], 5, 4, &explanation);
     testing_near(explanation.whole_s, 1);
     /* thousands of dates are added up */

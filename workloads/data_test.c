@@ -20,8 +20,7 @@ static struct duet__storage storage_of(uint64_t rows, uint64_t cols, uint32_t ti
 
 static void allocate(struct duet__storage *storage)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__storage_allocate(storage, &message), ==, 0);
+    WORKS(duet__storage_allocate(storage, hear()));
     g_assert_cmpuint((guintptr)storage->memory % 4096, ==, 0);
 }
 
@@ -154,11 +153,9 @@ static void test_known(void)
 
 static void test_too_much(void)
 {
-    struct duet_message message = {""};
     struct duet__storage storage =
         storage_of(UINT64_C(1) << 29, UINT64_C(1) << 29, 65536, DUET__ZEROS);
-    g_assert_cmpint(duet__storage_allocate(&storage, &message), ==, DUET_ENOMEM);
-    g_assert_nonnull(strstr(message.text, "2305843009213693952 bytes"));
+    FAILS(duet__storage_allocate(&storage, hear()), DUET_ENOMEM, "2305843009213693952 bytes");
     duet__storage_free(&storage);
 }
 

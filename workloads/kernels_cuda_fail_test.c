@@ -68,16 +68,14 @@ static int launch(struct bench *bench, const char *base, struct duet_message *me
 
 static void fails(struct bench *bench, const char *base, int error, const char *why)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(launch(bench, base, &message), ==, error);
-    g_assert_cmpstr(message.text, ==, why);
+    g_assert_cmpint(launch(bench, base, hear()), ==, error);
+    g_assert_cmpstr(heard(), ==, why);
 }
 
 static void works(struct bench *bench, const char *base)
 {
-    struct duet_message message = {""};
-    int error = launch(bench, base, &message);
-    g_assert_cmpstr(message.text, ==, "");
+    int error = launch(bench, base, hear());
+    g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpint(error, ==, 0);
     check(cudaStreamSynchronize(bench->stream));
     g_assert_cmpint(*bench->status, ==, 0);
@@ -177,27 +175,24 @@ static void test_jacobi2d(void)
 static void test_broken(void)
 {
     struct bench bench = bench_open(4);
-    struct duet_message message = {""};
     works(&bench, "potrf");
     fake_cuda_break(4, cudaErrorIllegalAddress, 0);
-    g_assert_cmpint(launch(&bench, "gemm", &message), ==, DUET_ETASK);
-    g_test_message("%s", message.text);
-    g_assert_nonnull(strchr(message.text, ':'));
-    message.text[0] = '\0';
-    g_assert_cmpint(launch(&bench, "potrf", &message), ==, DUET_ETASK);
-    g_assert_nonnull(strchr(message.text, ':'));
+    g_assert_cmpint(launch(&bench, "gemm", hear()), ==, DUET_ETASK);
+    g_test_message("%s", heard());
+    g_assert_nonnull(strchr(heard(), ':'));
+    g_assert_cmpint(launch(&bench, "potrf", hear()), ==, DUET_ETASK);
+    g_assert_nonnull(strchr(heard(), ':'));
 }
 
 /* A status without a name is reported by number. */
 static void test_names(void)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__cusolver_check(CUSOLVER_STATUS_SUCCESS, "f", &message), ==, 0);
-    g_assert_cmpint(duet__cusolver_check(CUSOLVER_STATUS_ALLOC_FAILED, "f", &message), ==,
+    WORKS(duet__cusolver_check(CUSOLVER_STATUS_SUCCESS, "f", hear()));
+    g_assert_cmpint(duet__cusolver_check(CUSOLVER_STATUS_ALLOC_FAILED, "f", hear()), ==,
                     DUET_ENOMEM);
-    g_assert_cmpstr(message.text, ==, "f: CUSOLVER_STATUS_ALLOC_FAILED");
-    g_assert_cmpint(duet__cusolver_check((cusolverStatus_t)12345, "f", &message), ==, DUET_ETASK);
-    g_assert_cmpstr(message.text, ==, "f: status 12345 of cuSOLVER");
+    g_assert_cmpstr(heard(), ==, "f: CUSOLVER_STATUS_ALLOC_FAILED");
+    g_assert_cmpint(duet__cusolver_check((cusolverStatus_t)12345, "f", hear()), ==, DUET_ETASK);
+    g_assert_cmpstr(heard(), ==, "f: status 12345 of cuSOLVER");
 }
 
 static const struct fake_cuda_config config = {.devices = DEVICES};
@@ -208,12 +203,11 @@ static void test_same_address(void)
     struct duet__cuda_handles *handles[2];
     cudaStream_t streams[2];
     unsigned long long id;
-    struct duet_message message = {""};
     for (unsigned i = 0; i < 2; i++) {
         fake_cuda_reset(&config); /* makes the fake give the same addresses again */
         check(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
         check(cudaStreamGetId(streams[i], &id));
-        g_assert_cmpint(duet__cuda_handles(&handles[i], streams[i], &message), ==, 0);
+        WORKS(duet__cuda_handles(&handles[i], streams[i], hear()));
         g_assert_cmpuint(handles[i]->stream_id, ==, id);
         check(cudaStreamDestroy(streams[i]));
     }

@@ -13,23 +13,21 @@ enum { THREADS = 4, SKIPPED = 77 };
 /* Skips a test if the libraries are absent. */
 static bool absent(void)
 {
-    struct duet_message message = {""};
-    if (duet__cuda_library(&message))
+    if (duet__cuda_library(hear()))
         return false;
-    g_assert_nonnull(strstr(message.text, "cannot be opened"));
-    g_test_skip(message.text);
+    SAYS("cannot be opened");
+    g_test_skip(heard());
     return true;
 }
 
 /* All members are pointers to functions. */
 static void test_functions(void)
 {
-    struct duet_message message = {""};
     if (absent())
         return;
-    const struct duet__cuda_library *library = duet__cuda_library(&message);
+    const struct duet__cuda_library *library = duet__cuda_library(hear());
     void *functions[sizeof *library / sizeof(void *)];
-    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpstr(heard(), ==, "");
     memcpy(functions, library, sizeof functions);
     for (size_t i = 0; i < G_N_ELEMENTS(functions); i++)
         g_assert_nonnull(functions[i]);

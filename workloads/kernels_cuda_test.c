@@ -78,20 +78,19 @@ static int launch(const struct seat *seat, const char *base, const struct duet_b
                   size_t count, const void *args, int *status)
 {
     struct duet_buffer copies[BUFFERS_MAX];
-    struct duet_message message = {""};
     const struct duet_call call = {.args = args,
                                    .buffers = copies,
                                    .buffer_count = count,
                                    .stream = seat->stream,
                                    .status = seat->status,
-                                   .message = &message};
+                                   .message = hear()};
     for (size_t i = 0; i < count; i++)
         copies[i] = to_device(&buffers[i]);
     /* cudaMemcpy may return before the last bytes are there, and the stream does not wait for it */
     check(cudaDeviceSynchronize());
     *seat->status = 0;
     int error = duet__cuda_kernel(base)(&call);
-    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpstr(heard(), ==, "");
     check(cudaStreamSynchronize(seat->stream));
     *status = *seat->status;
     for (size_t i = 0; i < count; i++)
@@ -278,9 +277,8 @@ static void test_jacobi2d(void)
 static struct duet__cuda_handles *handles_for(cudaStream_t stream)
 {
     struct duet__cuda_handles *handles = NULL;
-    struct duet_message message = {""};
-    int error = duet__cuda_handles(&handles, stream, &message);
-    g_assert_cmpstr(message.text, ==, "");
+    int error = duet__cuda_handles(&handles, stream, hear());
+    g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpint(error, ==, 0);
     return handles;
 }

@@ -115,11 +115,9 @@ static void test_damage(void)
 static void test_check(void)
 {
     struct duet__problem problem = problem_of(1000, 7, 'd', 0);
-    struct duet_message message = {""};
-    g_assert_cmpint(recorded_nbody.check(&problem, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text,
-                            "makes 143 of them, 1 to 128 are possible: use a tile of 8 "
-                            "to 1000"));
+    FAILS(recorded_nbody.check(&problem, hear()), DUET_EINVAL,
+          "makes 143 of them, 1 to 128 are possible: use a tile of 8 "
+          "to 1000");
 }
 
 TEST_MAIN(test_tasks, test_two, test_momentum, test_compute, test_damage, test_check)

@@ -94,11 +94,10 @@ static void test_fibonacci(void)
 {
     const struct duet__workload *workload = duet__workload_find("fibonacci");
     struct duet__problem problem = {.n = 9, .tile = 3, .precision = 'd', .nodes = {1, 2}};
-    struct duet_message message = {""};
-    g_assert_cmpint(workload->check(&problem, &message), ==, DUET_EINVAL);
-    g_assert_cmpstr(message.text, ==, "fibonacci has no data that could be dealt out: --nodes 1");
+    g_assert_cmpint(workload->check(&problem, hear()), ==, DUET_EINVAL);
+    g_assert_cmpstr(heard(), ==, "fibonacci has no data that could be dealt out: --nodes 1");
     problem.nodes = (struct duet_grid){1, 1};
-    g_assert_cmpint(workload->check(&problem, &message), ==, 0);
+    WORKS(workload->check(&problem, hear()));
 }
 
 static void test_messages(void)

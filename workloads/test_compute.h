@@ -18,10 +18,8 @@ static inline struct duet__problem sized(uint64_t n, uint64_t tile, char precisi
 static inline struct duet_runtime *build_graph(const struct duet__workload *workload,
                                                const struct duet__problem *problem, void **state)
 {
-    struct duet_message message = {""};
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(workload->build(workload, recorder, problem, state, &message), ==, 0);
-    g_assert_cmpstr(message.text, ==, "");
+    WORKS(workload->build(workload, recorder, problem, state, hear()));
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(problem));
     return recorder;
@@ -82,12 +80,11 @@ static inline bool can_compute(const struct duet__workload *workload)
 static inline void compute(const struct duet__workload *workload, struct duet__problem problem,
                            void *data, GRand *random)
 {
-    struct duet_message message = {""};
     struct duet_runtime *recorder = recorder_new();
     void *state;
     problem.data = data;
     workload->fill(data, NULL);
-    g_assert_cmpint(workload->build(workload, recorder, &problem, &state, &message), ==, 0);
+    WORKS(workload->build(workload, recorder, &problem, &state, hear()));
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(&problem));
     recorder_execute(recorder, random);
@@ -101,8 +98,8 @@ static const struct duet__judging exactly = {.exact = true};
 static inline double judged(const struct duet__workload *workload, void *data, bool *passes)
 {
     struct duet__verdict verdict = {0};
-    struct duet_message message = {""};
-    g_assert_cmpint(workload->verify(data, &exactly, &verdict, &message), ==, 0);
+    int error = workload->verify(data, &exactly, &verdict, hear());
+    g_assert_cmpint(error, ==, DUET_OK);
     g_assert_nonnull(verdict.formula);
     *passes = verdict.residual < verdict.threshold;
     return verdict.residual;
@@ -124,9 +121,8 @@ static inline void *compute_right(const struct duet__workload *workload,
     void *data;
     bool passes;
     GRand *random = g_rand_new_with_seed(7);
-    struct duet_message message = {""};
-    g_assert_cmpint(workload->check(problem, &message), ==, 0);
-    g_assert_cmpint(workload->generate(workload, problem, &data, &message), ==, 0);
+    WORKS(workload->check(problem, hear()));
+    WORKS(workload->generate(workload, problem, &data, hear()));
     for (int round = 0; round < 2; round++) {
         compute(workload, *problem, data, round ? random : NULL);
         double residual = judged(workload, data, &passes);

@@ -36,12 +36,11 @@ static void test_absent(void)
 static void test_describe(void)
 {
     struct fake_cuda_config config = {.devices = 2, .memory_bytes = 64 * MIB};
-    struct duet_message message = {""};
     struct backend_info info;
     int current = -1;
     fake_cuda_reset(&config);
     g_assert_cmpint(cudaSetDevice(0), ==, cudaSuccess);
-    g_assert_cmpint(duet__backend_cuda.describe(1, &info, &message), ==, DUET_OK);
+    WORKS(duet__backend_cuda.describe(1, &info, hear()));
     g_assert_cmpuint(info.memory_bytes, ==, 56 * MIB); /* without a reserve */
     g_assert_cmpuint(info.total_bytes, ==, 64 * MIB);
     g_assert_cmpuint(strlen(info.pci), ==, strlen("0000:3b:00.0"));
@@ -55,14 +54,12 @@ static void test_describe(void)
     /* what was current on this thread still is */
     g_assert_cmpint(cudaGetDevice(&current), ==, cudaSuccess);
     g_assert_cmpint(current, ==, 0);
-    g_assert_cmpint(duet__backend_cuda.describe(2, &info, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "GPU 2"));
+    FAILS(duet__backend_cuda.describe(2, &info, hear()), DUET_EINVAL, "GPU 2");
     fake_cuda_fail("cudaMemGetInfo", 1, cudaErrorUnknown);
-    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_EIO);
-    g_assert_nonnull(strstr(message.text, "cudaMemGetInfo"));
+    FAILS(duet__backend_cuda.describe(0, &info, hear()), DUET_EIO, "cudaMemGetInfo");
     g_assert_cmpint(cudaGetLastError(), ==, cudaSuccess);
     fake_cuda_fail("cudaDeviceGetPCIBusId", 1, cudaErrorNotSupported);
-    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
+    WORKS(duet__backend_cuda.describe(0, &info, hear()));
     g_assert_cmpstr(info.pci, ==, "");
 }
 
@@ -70,10 +67,9 @@ static void test_reserve(void)
 {
     const uint64_t gib = UINT64_C(1) << 30;
     struct fake_cuda_config config = {.devices = 1, .memory_bytes = 140 * gib};
-    struct duet_message message = {""};
     struct backend_info info;
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
+    WORKS(duet__backend_cuda.describe(0, &info, hear()));
     g_assert_cmpuint(info.memory_bytes, ==, 139 * gib);
 }
 
@@ -81,16 +77,15 @@ static void test_reserve(void)
 static void test_old(void)
 {
     struct fake_cuda_config config = {.devices = 2, .compute = 37};
-    struct duet_message message = {""};
     struct backend_info info;
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_EABSENT);
-    g_assert_nonnull(strstr(message.text, "GPU 0: compute capability 3.7: this duet was built"));
+    FAILS(duet__backend_cuda.describe(0, &info, hear()), DUET_EABSENT,
+          "GPU 0: compute capability 3.7: this duet was built");
     g_assert_cmpuint(fake_cuda_calls("cudaSetDevice"), ==, 0); /* makes no context */
-    g_assert_cmpint(duet__backend_cuda.describe(1, &info, &message), ==, DUET_OK);
+    WORKS(duet__backend_cuda.describe(1, &info, hear()));
     config.compute = 75;
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__backend_cuda.describe(0, &info, &message), ==, DUET_OK);
+    WORKS(duet__backend_cuda.describe(0, &info, hear()));
     g_assert_nonnull(strstr(info.description, "compute 7.5"));
 }
 
@@ -116,19 +111,16 @@ static void test_arch(void)
 static void expect_open(struct user *user, struct backend_config config, int error,
                         const char *text)
 {
-    struct duet_message message = {""};
     struct backend_device *device = NULL;
-    g_assert_cmpint(duet__backend_cuda.open(&device, user->shared, &config, &message), ==, error);
+    g_assert_cmpint(duet__backend_cuda.open(&device, user->shared, &config, hear()), ==, error);
     g_assert_null(device);
-    if (!strstr(message.text, text))
-        g_error("\"%s\" does not say \"%s\"", message.text, text);
+    SAYS(text);
     g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
 }
 
 static void test_open(void)
 {
     struct fake_cuda_config config = {.devices = 1, .memory_bytes = 64 * MIB};
-    struct duet_message message = {""};
     struct user user;
     void *shared = NULL;
     user_begin(&user, &config, 0);
@@ -146,9 +138,9 @@ static void test_open(void)
     user_end(&user);
 
     struct backend_setup setup = {.now = NULL};
-    g_assert_cmpint(duet__backend_cuda.attach(&shared, &setup, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__backend_cuda.attach(&shared, &setup, hear()), ==, DUET_EINVAL);
     setup = (struct backend_setup){.now = testing_now, .scale = 1};
-    g_assert_cmpint(duet__backend_cuda.attach(&shared, &setup, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__backend_cuda.attach(&shared, &setup, hear()), ==, DUET_EINVAL);
     duet__backend_cuda.detach(NULL);
     duet__backend_cuda.close(NULL);
 }

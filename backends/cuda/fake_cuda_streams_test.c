@@ -251,8 +251,7 @@ static void test_across(void)
 static void test_library(void)
 {
     struct set s;
-    struct duet_message message = {""};
-    const struct duet__cuda_library *library = duet__cuda_library(&message);
+    const struct duet__cuda_library *library = duet__cuda_library(hear());
     const double x[3] = {1, 2, 3}, two = 2;
     double y[3];
     cublasHandle_t handle;
@@ -281,8 +280,7 @@ static void test_library(void)
 static void test_illegal_address(void)
 {
     struct set s;
-    struct duet_message message = {""};
-    const struct duet__cuda_library *library = duet__cuda_library(&message);
+    const struct duet__cuda_library *library = duet__cuda_library(hear());
     const double one = 1;
     double host[3] = {1, 2, 3};
     cublasHandle_t handle;

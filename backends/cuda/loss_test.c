@@ -126,8 +126,8 @@ static void test_by_hardware(void)
         user_collect(s.device, s.done, k ? 4 : 7);
         for (unsigned i = 0; i < (k ? 4 : 7); i++)
             g_assert_cmpint(s.done[i].status, ==, DUET_ELOST);
-        g_assert_cmpuint(heard(&s.user.hearing, "GPU 0 ("), ==, 1);
-        g_assert_cmpuint(heard(&s.user.hearing, k ? "illegal" : "ECC"), ==, 1);
+        g_assert_cmpuint(hearing_count(&s.user.hearing, "GPU 0 ("), ==, 1);
+        g_assert_cmpuint(hearing_count(&s.user.hearing, k ? "illegal" : "ECC"), ==, 1);
         expect_gone(&s);
         g_assert_cmpuint(s.user.hearing.count, ==, 1);
         end(&s);
@@ -282,7 +282,7 @@ static void test_hung(void)
             g_assert_cmpint(duet__backend_cuda.pin(cuda, s.host, MIB, NULL), ==, DUET_ENOMEM);
         }
         duet__backend_cuda.close(s.device);
-        g_assert_cmpuint(heard(&s.user.hearing, "has not ended for 0.05 s"), ==, 1);
+        g_assert_cmpuint(hearing_count(&s.user.hearing, "has not ended for 0.05 s"), ==, 1);
         struct backend_config again = user_config(1, MIB);
         g_assert_cmpint(duet__backend_cuda.open(&s.device, cuda, &again, NULL), ==, DUET_EIO);
         duet__backend_cuda.detach(cuda);

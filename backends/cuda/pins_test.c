@@ -19,7 +19,7 @@ static void begin(struct fixture *f, uint64_t limit_bytes, uint64_t registered_b
                                             .registered_bytes = registered_bytes};
     fake_cuda_reset(&config);
     hearing_init(&f->hearing);
-    g_assert_cmpint(duet__pins_init(&f->pins, limit_bytes, hear, &f->hearing), ==, DUET_OK);
+    g_assert_cmpint(duet__pins_init(&f->pins, limit_bytes, hearing_add, &f->hearing), ==, DUET_OK);
     f->memory = user_pages(16 * MIB);
 }
 
@@ -33,16 +33,14 @@ static void end(struct fixture *f)
 
 static void expect_pin(struct fixture *f, size_t offset, uint64_t bytes, int error)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__pins_pin(&f->pins, f->memory + offset, bytes, &message), ==, error);
-    g_assert_true((error == DUET_OK) == (*message.text == '\0'));
+    g_assert_cmpint(duet__pins_pin(&f->pins, f->memory + offset, bytes, hear()), ==, error);
+    g_assert_true((error == DUET_OK) == (*heard() == '\0'));
 }
 
 static void expect_unpin(struct fixture *f, size_t offset, int error)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(duet__pins_unpin(&f->pins, f->memory + offset, &message), ==, error);
-    g_assert_true((error == DUET_OK) == (*message.text == '\0'));
+    g_assert_cmpint(duet__pins_unpin(&f->pins, f->memory + offset, hear()), ==, error);
+    g_assert_true((error == DUET_OK) == (*heard() == '\0'));
 }
 
 static bool direct(struct fixture *f, size_t offset, uint64_t bytes, _Atomic(void *) *mark)
@@ -118,10 +116,10 @@ static void test_limit(void)
     expect_pin(&f, 0, MIB, DUET_OK);
     expect_pin(&f, 2 * MIB, MIB + 1, DUET_ENOMEM);
     g_assert_cmpuint(f.hearing.count, ==, 1); /* applications may ignore the error */
-    g_assert_cmpuint(heard(&f.hearing, "are page-locked already"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "are page-locked already"), ==, 1);
     g_assert_false(direct(&f, 2 * MIB, MIB + 1, &marks[0]));
     g_assert_false(direct(&f, 4 * MIB, MIB + 1, &marks[1]));
-    g_assert_cmpuint(heard(&f.hearing, "DUET_PIN"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "DUET_PIN"), ==, 1);
     g_assert_true(direct(&f, 6 * MIB, MIB, &marks[2]));
     expect_unpin(&f, 0, DUET_OK);
     g_assert_false(direct(&f, 2 * MIB, MIB + 1, &marks[0])); /* it was decided */
@@ -173,15 +171,14 @@ static void test_pieces(void)
 static void test_refused(void)
 {
     struct fixture f;
-    struct duet_message message = {""};
     _Atomic(void *) marks[2] = {NULL, NULL};
     begin(&f, 64 * MIB, 2 * MIB); /* the system allows 2 MiB */
-    g_assert_cmpint(duet__pins_pin(&f.pins, f.memory, 3 * MIB, &message), ==, DUET_ENOMEM);
-    g_assert_nonnull(strstr(message.text, "cudaHostRegister: out of memory"));
-    g_assert_nonnull(strstr(message.text, "read-only"));
+    FAILS(duet__pins_pin(&f.pins, f.memory, 3 * MIB, hear()), DUET_ENOMEM,
+          "cudaHostRegister: out of memory");
+    SAYS("read-only");
     g_assert_false(direct(&f, 0, 3 * MIB, &marks[0]));
     g_assert_false(direct(&f, 4 * MIB, 3 * MIB, &marks[1]));
-    g_assert_cmpuint(heard(&f.hearing, "cudaHostRegister"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "cudaHostRegister"), ==, 1);
     g_assert_cmpint(cudaGetLastError(), ==, cudaSuccess);
     duet__pins_forget(&f.pins, &marks[0]);
     g_assert_null(marks[0]);
@@ -194,7 +191,7 @@ static void test_refused(void)
     g_assert_cmpint(cudaHostRegister(f.memory, MIB, cudaHostRegisterPortable), ==, cudaSuccess);
     expect_pin(&f, 0, MIB, DUET_EINVAL);
     g_assert_false(direct(&f, 0, MIB, &marks[0]));
-    g_assert_cmpuint(heard(&f.hearing, "by CUDA itself"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "by CUDA itself"), ==, 1);
     g_assert_cmpint(cudaHostUnregister(f.memory), ==, cudaSuccess);
     end(&f);
 }
@@ -213,7 +210,7 @@ static void test_handles(void)
     g_assert_false(direct(&f, 4 * MIB, 255 * KIB, &small));
     g_assert_cmpuint(f.hearing.count, ==, 0);
     g_assert_false(direct(&f, MIB, MIB, &beside)); /* shares a page */
-    g_assert_cmpuint(heard(&f.hearing, "duet_pin"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "duet_pin"), ==, 1);
     g_assert_false(direct(&f, MIB + 4096 + 8, MIB, NULL)); /* nothing for what does not last */
     g_assert_true(direct(&f, 60, 100, NULL));              /* a part of a handle will do, too */
     g_assert_false(direct(&f, 0, 40, NULL));               /* other data in its page will not */
@@ -247,7 +244,7 @@ static void test_tiles(void)
             g_assert_true(duet__pins_direct(&f.pins, &span, &marks[pinned][i]) == pinned);
         }
     }
-    g_assert_cmpuint(heard(&f.hearing, "duet_pin"), ==, 1);
+    g_assert_cmpuint(hearing_count(&f.hearing, "duet_pin"), ==, 1);
     g_assert_cmpuint(fake_cuda_calls("cudaHostRegister"), ==, 1);
     for (unsigned i = 0; i < 8; i++)
         duet__pins_forget(&f.pins, &marks[i / 4][i % 4]);
@@ -305,13 +302,12 @@ static void random_step(struct fixture *f, uint64_t *random, _Atomic(void *) *ma
 {
     unsigned first = duet_random_below(random, PAGES_ - 70), m = duet_random_below(random, MARKS);
     unsigned length = 1 + duet_random_below(random, 70);
-    struct duet_message message = {""};
     switch (duet_random_below(random, 4)) {
     case 0:
-        (void)!duet__pins_pin(&f->pins, f->memory + first * 4096, length * 4096, &message);
+        (void)!duet__pins_pin(&f->pins, f->memory + first * 4096, length * 4096, hear());
         break;
     case 1:
-        (void)duet__pins_unpin(&f->pins, f->memory + first * 4096, &message);
+        (void)duet__pins_unpin(&f->pins, f->memory + first * 4096, hear());
         break;
     case 2:
         duet__pins_forget(&f->pins, &marks[m]);

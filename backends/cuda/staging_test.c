@@ -240,7 +240,7 @@ static void test_without_buffers(void)
     fake_cuda_stats(&stats);
     g_assert_cmpuint(stats.pageable_in, ==, 2);
     g_assert_cmpuint(stats.pageable_out, ==, 2);
-    g_assert_cmpuint(heard(&user.hearing, "cudaHostAlloc"), ==, 2); /* once a direction */
+    g_assert_cmpuint(hearing_count(&user.hearing, "cudaHostAlloc"), ==, 2); /* once a direction */
     /* CUDA may not be given memory that is page-locked in part */
     g_assert_cmpint(duet__backend_cuda.pin(user.shared, host, 4096, NULL), ==, DUET_OK);
     g_assert_cmpint(duet__backend_cuda.copy(device, &in), ==, DUET_ENOMEM);

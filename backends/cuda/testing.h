@@ -25,7 +25,7 @@ struct hearing {
     char lines[SAID][512];
 };
 
-static inline void hear(void *clock, const char *line)
+static inline void hearing_add(void *clock, const char *line)
 {
     struct hearing *hearing = clock;
     (void)pthread_mutex_lock(&hearing->mutex);
@@ -38,7 +38,7 @@ static inline void hear(void *clock, const char *line)
 }
 
 /* Returns the number of lines that contain `text`. */
-static inline unsigned heard(struct hearing *hearing, const char *text)
+static inline unsigned hearing_count(struct hearing *hearing, const char *text)
 {
     unsigned count = 0;
     (void)pthread_mutex_lock(&hearing->mutex);
@@ -64,14 +64,13 @@ struct user {
 static inline void user_begin(struct user *user, const struct fake_cuda_config *config,
                               uint64_t pin_bytes)
 {
-    struct duet_message message = {""};
     fake_cuda_reset(config);
     hearing_init(&user->hearing);
     struct backend_setup setup = {.now = testing_now,
                                   .clock = &user->hearing,
                                   .pin_bytes = pin_bytes,
-                                  .say = hear};
-    g_assert_cmpint(duet__backend_cuda.attach(&user->shared, &setup, &message), ==, DUET_OK);
+                                  .say = hearing_add};
+    WORKS(duet__backend_cuda.attach(&user->shared, &setup, hear()));
     ((struct cuda *)user->shared)->staging_bytes = TESTING_STAGING;
 }
 
@@ -96,10 +95,9 @@ static inline struct backend_config user_config(unsigned index, uint64_t bytes)
 
 static inline struct backend_device *user_open(struct user *user, struct backend_config config)
 {
-    struct duet_message message = {""};
     struct backend_device *device = NULL;
-    int error = duet__backend_cuda.open(&device, user->shared, &config, &message);
-    g_assert_cmpstr(message.text, ==, "");
+    int error = duet__backend_cuda.open(&device, user->shared, &config, hear());
+    g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpint(error, ==, DUET_OK);
     return device;
 }

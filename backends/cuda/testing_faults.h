@@ -200,10 +200,9 @@ static inline bool open_both(struct run *r)
 {
     for (unsigned i = 0; i < 2; i++) {
         const struct backend_config config = user_config(i, i ? SMALL_SLAB : SLAB);
-        struct duet_message message = {""};
-        int error = duet__backend_cuda.open(&r->sides[i].device, r->user.shared, &config, &message);
+        int error = duet__backend_cuda.open(&r->sides[i].device, r->user.shared, &config, hear());
         if (error) {
-            check_why(r, error, message.text);
+            check_why(r, error, heard());
             return false;
         }
     }
@@ -226,15 +225,14 @@ static inline void make_memory(struct run *r)
 static inline void pin_all(struct run *r)
 {
     for (unsigned k = 0; k < KINDS; k++) {
-        struct duet_message message = {""};
         size_t bytes = kinds[k].pitch * kinds[k].cols;
         if (!kinds[k].pinned)
             continue;
-        int error = duet__backend_cuda.pin(r->user.shared, r->host[k], bytes, &message);
+        int error = duet__backend_cuda.pin(r->user.shared, r->host[k], bytes, hear());
         if (!error)
-            error = duet__backend_cuda.pin(r->user.shared, r->back[k], bytes, &message);
+            error = duet__backend_cuda.pin(r->user.shared, r->back[k], bytes, hear());
         if (error)
-            check_why(r, error, message.text);
+            check_why(r, error, heard());
     }
 }
 

@@ -15,9 +15,8 @@ static void check(bool no_peers, const char *kind)
 {
     const struct fake_cuda_config config = {.devices = 3, .no_peers = no_peers};
     struct backend_link links[9] = {{.direct = false}};
-    struct duet_message message = {""};
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__cuda_links(3, links, &message), ==, DUET_OK);
+    WORKS(duet__cuda_links(3, links, hear()));
     for (unsigned i = 0; i < 9; i++) {
         g_assert_cmpint(links[i].direct, ==, i % 4 && !no_peers);
         g_assert_cmpstr(links[i].kind, ==, i % 4 ? kind : "");
@@ -41,12 +40,10 @@ static void test_errors(void)
     const struct fake_cuda_config config = {.devices = 3};
     for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++) {
         struct backend_link links[9] = {{.direct = false}};
-        struct duet_message message = {""};
         fake_cuda_reset(&config);
         fake_cuda_fail(calls[i], 2, cudaErrorUnknown);
-        g_assert_cmpint(duet__cuda_links(3, links, &message), ==, DUET_EIO);
-        g_assert_nonnull(strstr(message.text, calls[i]));
-        g_assert_nonnull(strstr(message.text, "cudaErrorUnknown"));
+        FAILS(duet__cuda_links(3, links, hear()), DUET_EIO, calls[i]);
+        SAYS("cudaErrorUnknown");
     }
 }
 
@@ -58,9 +55,8 @@ static void test_not_asked(void)
     const struct fake_cuda_config config = {.devices = 2};
     const struct duet_config wanted = {.cpus = 1, .gpus = 0};
     OWNED(duet_machine_fini) struct duet_machine machine;
-    struct duet_message message = {""};
     fake_cuda_reset(&config);
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
+    WORKS(duet__real_machine(&machine, NULL, &wanted, NULL, hear()));
     g_assert_cmpuint(machine.node_count, ==, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++)
         g_assert_cmpuint(fake_cuda_calls(calls[i]), ==, 0);

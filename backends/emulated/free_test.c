@@ -138,10 +138,9 @@ static void test_refused(void)
 
 static void refuse_open(struct testing *t, struct backend_config config)
 {
-    struct duet_message message = {""};
     struct backend_device *none = NULL;
-    g_assert_cmpint(emulated->open(&none, t->shared, &config, &message), ==, DUET_EINVAL);
-    g_assert_cmpstr(message.text, !=, "");
+    g_assert_cmpint(emulated->open(&none, t->shared, &config, hear()), ==, DUET_EINVAL);
+    g_assert_cmpstr(heard(), !=, "");
     g_assert_null(none);
 }
 
@@ -149,15 +148,14 @@ static void test_bad_setup(void)
 {
     OWNED(testing_fini) struct testing t;
     struct backend_info info;
-    struct duet_message message = {""};
     void *shared = NULL;
     unsigned count = emulated->count(NULL);
     struct backend_config config = {.node = 1,
                                     .capacity_bytes = 1,
                                     .notify = testing_notify,
                                     .owner = &t};
-    g_assert_cmpint(emulated->describe(count, &info, &message), ==, DUET_EINVAL);
-    g_assert_cmpstr(message.text, !=, "");
+    g_assert_cmpint(emulated->describe(count, &info, hear()), ==, DUET_EINVAL);
+    g_assert_cmpstr(heard(), !=, "");
     testing_init(&t, emulated);
     const struct backend_setup bad[] = {
         {.machine = &t.machine},
@@ -167,7 +165,7 @@ static void test_bad_setup(void)
         {.now = testing_now, .scale = 1},
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++)
-        g_assert_cmpint(emulated->attach(&shared, &bad[i], &message), ==, DUET_EINVAL);
+        g_assert_cmpint(emulated->attach(&shared, &bad[i], hear()), ==, DUET_EINVAL);
     emulated->detach(NULL);
     config.index = count;
     refuse_open(&t, config);

@@ -96,14 +96,12 @@ static void make_transfers(struct scene *s)
 
 static void scene_attach(struct scene *s)
 {
-    struct duet_message message = {""};
     struct backend_setup setup = {.machine = &s->machine,
                                   .scale = s->scale,
                                   .now = clock_now,
                                   .clock = &s->now};
     s->now = 0;
-    if (emulated->attach(&s->shared, &setup, &message))
-        g_error("%s", message.text);
+    WORKS(emulated->attach(&s->shared, &setup, hear()));
     for (unsigned i = 0; i < DEVICES; i++) {
         struct owner *owner = &s->owners[i];
         *owner = (struct owner){.wake_s = INFINITY};
@@ -112,8 +110,7 @@ static void scene_attach(struct scene *s)
                                         .capacity_bytes = CAPACITY,
                                         .notify = notify,
                                         .owner = owner};
-        if (emulated->open(&owner->device, s->shared, &config, &message))
-            g_error("%s", message.text);
+        WORKS(emulated->open(&owner->device, s->shared, &config, hear()));
     }
 }
 
@@ -285,7 +282,6 @@ static void count_notice(void *owner)
 static gpointer use_device(gpointer argument)
 {
     struct user *user = argument;
-    struct duet_message message = {""};
     static unsigned char host[1];
     for (unsigned round = 0; round < 2; round++) {
         struct backend_config config = {.index = user->index,
@@ -296,8 +292,7 @@ static gpointer use_device(gpointer argument)
         struct backend_device *device;
         unsigned given = 0, ended = 0;
         double last_s[BACKEND_STREAMS] = {0};
-        if (emulated->open(&device, user->shared, &config, &message))
-            g_error("%s", message.text);
+        WORKS(emulated->open(&device, user->shared, &config, hear()));
         struct backend_copy copy = {.stream = BACKEND_IN,
                                     .destination = emulated->base(device),
                                     .source = host,

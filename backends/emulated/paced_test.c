@@ -99,29 +99,25 @@ static void scene_machine(struct duet_machine *m)
 
 static void scene_open(struct scene *s, unsigned index, uint64_t lose_at)
 {
-    struct duet_message message = {""};
     struct backend_config config = {.index = index,
                                     .node = index + 1,
                                     .capacity_bytes = CAPACITY,
                                     .lose_at = lose_at,
                                     .notify = notify,
                                     .owner = &s->owners[index]};
-    if (emulated->open(&s->owners[index].device, s->shared, &config, &message))
-        g_error("%s", message.text);
+    WORKS(emulated->open(&s->owners[index].device, s->shared, &config, hear()));
 }
 
 /* `lose_at` is the first device's. */
 static void scene_init(struct scene *s, double scale, uint64_t lose_at)
 {
-    struct duet_message message = {""};
     memset(s, 0, sizeof *s);
     scene_machine(&s->machine);
     struct backend_setup setup = {.machine = &s->machine,
                                   .scale = scale,
                                   .now = clock_now,
                                   .clock = &s->now};
-    if (emulated->attach(&s->shared, &setup, &message))
-        g_error("%s", message.text);
+    WORKS(emulated->attach(&s->shared, &setup, hear()));
     for (unsigned i = 0; i < DEVICES; i++)
         scene_open(s, i, i == 0 ? lose_at : 0);
 }

@@ -226,9 +226,7 @@ static void test_described(void)
 
 static void refuse(struct duet_policy policy, const char *fragment)
 {
-    struct duet_message message = {""};
-    g_assert_cmpint(duet_policy_check(&policy, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, fragment));
+    FAILS(duet_policy_check(&policy, hear()), DUET_EINVAL, fragment);
 }
 
 static void test_check(void)
@@ -541,7 +539,6 @@ static void test_plan(void)
 static void test_init_fails(void)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
-    struct duet_message message = {""};
     struct duet_runtime *core;
     struct testing t = {.destroyed = 0};
     testing_machine(&machine, &machines[4]);
@@ -554,21 +551,21 @@ static void test_init_fails(void)
     ended = 0;
     config.chosen = true;
     config.parameters[1] = 7;
-    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_ENOTFOUND);
+    g_assert_cmpint(duet__core_new(&core, &config, hear()), ==, DUET_ENOTFOUND);
     refusal = 0;
     g_assert_cmpuint(ended, ==, 1); /* with what it was made with */
     g_assert_cmpfloat(last_beta, ==, 7);
     g_assert_null(core);
-    g_assert_cmpstr(message.text, ==, "policy probe: its init returned -6 (unknown name)");
+    g_assert_cmpstr(heard(), ==, "policy probe: its init returned -6 (unknown name)");
     g_assert_cmpuint(t.destroyed, ==, 0);
     config.model_error = 1;
-    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__core_new(&core, &config, hear()), ==, DUET_EINVAL);
     config.model_error = 0;
     config.perturbation = 1;
-    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__core_new(&core, &config, hear()), ==, DUET_EINVAL);
     config.perturbation = 0;
     machine.nodes[1].capacity_bytes = 0;
-    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__core_new(&core, &config, hear()), ==, DUET_EINVAL);
 }
 
 static unsigned wrong_victim;
@@ -587,7 +584,6 @@ static void test_victims(void)
     policy.victims = wrong_victims;
     for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++) {
         OWNED(duet_machine_fini) struct duet_machine machine;
-        struct duet_message message = {""};
         struct duet_runtime *core;
         testing_machine(&machine, &machines[4]);
         struct duet__core_config config = {.machine = &machine,
@@ -595,8 +591,8 @@ static void test_victims(void)
                                            .model = duet_model_at(0),
                                            .ops = &testing_ops};
         wrong_victim = wrong[i];
-        g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
-        g_assert_nonnull(strstr(message.text, "the victims of worker 1 are all others"));
+        FAILS(duet__core_new(&core, &config, hear()), DUET_EINVAL,
+              "the victims of worker 1 are all others");
     }
 }
 

@@ -47,12 +47,8 @@ static int add_points(struct duet__calibration *calibration, const char *kernel,
 
 static const struct duet__curve *make(struct duet__calibration *calibration)
 {
-    struct duet_message message = {""};
-    int error =
-        add_points(calibration, "dgemm", "c2050", "", points, G_N_ELEMENTS(points), &message);
-
-    g_assert_cmpint(error, ==, DUET_OK);
-    g_assert_cmpstr(message.text, ==, "");
+    WORKS(add_points(calibration, "dgemm", "c2050", "", points, G_N_ELEMENTS(points), hear()));
+    g_assert_cmpstr(heard(), ==, "");
     return duet__calibration_find(calibration, "dgemm", "c2050");
 }
 
@@ -127,11 +123,9 @@ static void test_outside(void)
 static void refused(struct duet__calibration *c, const char *kernel, const char *arch,
                     const struct duet__point *list, size_t count, const char *fragment)
 {
-    struct duet_message message = {""};
     size_t before = c->count;
 
-    g_assert_cmpint(add_points(c, kernel, arch, "", list, count, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, fragment));
+    FAILS(add_points(c, kernel, arch, "", list, count, hear()), DUET_EINVAL, fragment);
     g_assert_cmpuint(c->count, ==, before);
     g_assert_cmpint(add_points(c, kernel, arch, "", list, count, NULL), ==, DUET_EINVAL);
 }
@@ -184,21 +178,21 @@ static void test_details_refused(void)
     struct duet__calibration c = {0};
     struct duet__point p;
 
-#define REFUSED(change)                                                                            \
+#define CHANGED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
     change;                                                                                        \
     refused(&c, "k", "a", &p, 1, "times must be finite and not negative")
-    REFUSED(p.median_s = -1);
-    REFUSED(p.base_s = NAN);
-    REFUSED(p.memory_s = -1);
-    REFUSED(p.memory_s = INFINITY);
-    REFUSED(p.busy_ratio = -1);
-    REFUSED(p.busy_ratio = 1e-17);
-    REFUSED(p.busy_ratio = NAN);
-    REFUSED(p.noise = -1);
-    REFUSED(p.noise = 11);
-    REFUSED(p.noise = NAN);
-#undef REFUSED
+    CHANGED(p.median_s = -1);
+    CHANGED(p.base_s = NAN);
+    CHANGED(p.memory_s = -1);
+    CHANGED(p.memory_s = INFINITY);
+    CHANGED(p.busy_ratio = -1);
+    CHANGED(p.busy_ratio = 1e-17);
+    CHANGED(p.busy_ratio = NAN);
+    CHANGED(p.noise = -1);
+    CHANGED(p.noise = 11);
+    CHANGED(p.noise = NAN);
+#undef CHANGED
     duet__calibration_fini(&c);
 }
 
@@ -235,18 +229,16 @@ static void test_contexts(void)
 {
     OWNED(duet__calibration_fini) struct duet__calibration c = make_contexts();
     const struct duet__point p = whole_point(1, 1);
-    struct duet_message message = {""};
     char name[DUET_NAME_MAX + 1];
 
     g_assert_cmpstr(c.curves[1].context, ==, "");
     g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, 1); /* the first */
-    g_assert_cmpint(add_points(&c, "dgemm", "x5650", "cholesky", &p, 1, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "dgemm on x5650 in cholesky: there are times already"));
+    FAILS(add_points(&c, "dgemm", "x5650", "cholesky", &p, 1, hear()), DUET_EINVAL,
+          "dgemm on x5650 in cholesky: there are times already");
     g_assert_cmpint(add_points(&c, "dgemm", "x5650", "", &p, 1, NULL), ==, DUET_EINVAL);
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
-    g_assert_cmpint(add_points(&c, "k", "a", name, &p, 1, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "names have 1 to 31 bytes"));
+    FAILS(add_points(&c, "k", "a", name, &p, 1, hear()), DUET_EINVAL, "names have 1 to 31 bytes");
     g_assert_cmpuint(c.count, ==, 6);
 }
 

@@ -19,13 +19,12 @@ static void test_parse(void)
                  {"median:+5", 0},  {"runs", 0},          {"", 0}};
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_message message = {""};
         unsigned runs = 99;
-        int error = duet__draws_parse("--interval", cases[i].text, &runs, &message);
+        int error = duet__draws_parse("--interval", cases[i].text, &runs, hear());
 
         g_assert_cmpint(error, ==, cases[i].text && !cases[i].runs ? DUET_EINVAL : DUET_OK);
         g_assert_cmpuint(runs, ==, cases[i].runs);
-        g_assert_true(!error || g_str_has_prefix(message.text, "--interval: '"));
+        g_assert_true(!error || g_str_has_prefix(heard(), "--interval: '"));
     }
 }
 

@@ -9,12 +9,10 @@ enum { COUNT = 60 };
 static void parse(const struct duet__graph_format *format, const char *text,
                   struct duet__graph *graph)
 {
-    struct duet_message message = {""};
-
     duet__graph_init(graph);
     g_assert_true(format->is(text + strspn(text, " "), strlen(text), "a file"));
-    if (format->read(graph, text, strlen(text), "a file", &message))
-        g_error("%s: %s", message.text, text);
+    if (format->read(graph, text, strlen(text), "a file", hear()))
+        g_error("%s: %s", heard(), text);
 }
 
 /* Finds the tasks before each task, as bits. */

@@ -41,21 +41,20 @@ static bool try(const struct duet__graph_format *format, const char *text, size_
         format->write ? format : duet__graph_format_find("json");
     g_autofree char *own = g_strndup(text, length), *written = NULL;
     struct duet__graph graph, back;
-    struct duet_message message = {""};
     int error;
 
     own = g_realloc(own, strlen(own) + 1);
     duet__graph_init(&graph);
-    error = format->read(&graph, own, strlen(own), "fuzz", &message);
-    g_assert_true(!error || (error == DUET_EPARSE && message.text[0]));
+    error = format->read(&graph, own, strlen(own), "fuzz", hear());
+    g_assert_true(!error || (error == DUET_EPARSE && heard()[0]));
     if (!error) {
         check(&graph);
         if (!graph.name)
             graph.name = g_strdup("fuzz");
         written = testing_written(other->write, &graph);
         duet__graph_init(&back);
-        if (graph.tasks->len && other->read(&back, written, strlen(written), "again", &message))
-            g_error("%s: %s\nfrom %s", message.text, written, own);
+        if (graph.tasks->len && other->read(&back, written, strlen(written), "again", hear()))
+            g_error("%s: %s\nfrom %s", heard(), written, own);
         duet__graph_fini(&back);
     }
     duet__graph_fini(&graph);

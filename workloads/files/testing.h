@@ -72,14 +72,10 @@ static inline void testing_refused(const char *format, const char *text, const c
                                    const char *says)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
-    struct duet_message message = {""};
 
     duet__graph_init(&graph);
-    g_assert_cmpint(duet__graph_format_find(format)->read(&graph, text, strlen(text), path,
-                                                          &message),
-                    ==, DUET_EPARSE);
-    if (!strstr(message.text, says))
-        g_error("'%s' does not say '%s'", message.text, says);
+    FAILS(duet__graph_format_find(format)->read(&graph, text, strlen(text), path, hear()),
+          DUET_EPARSE, says);
 }
 
 #endif
