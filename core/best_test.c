@@ -59,7 +59,7 @@ struct entry {
 };
 
 struct lists {
-    struct testing t;
+    struct testing *t;
     struct duet_view view;
     struct duet_list *list;
     unsigned order, count, scored;
@@ -140,8 +140,8 @@ static void forget(struct lists *l, unsigned index)
 
 static void push_one(struct lists *l, int64_t place)
 {
-    struct duet_codelet *kinds[] = {l->t.any, l->t.cpu, l->t.gpu};
-    struct duet_task *task = testing_create(&l->t, kinds[duet_random_below(&l->rng, 3)], NULL, 0,
+    struct duet_codelet *kinds[] = {l->t->any, l->t->cpu, l->t->gpu};
+    struct duet_task *task = testing_create(l->t, kinds[duet_random_below(&l->rng, 3)], NULL, 0,
                                             NULL, 0, (int)duet_random_below(&l->rng, 5));
     bool at_head = l->order == DUET_DEQUE && duet_random_below(&l->rng, 3) == 0;
     l->entries[l->count++] = (struct entry){task, at_head ? -place : place};
@@ -175,9 +175,9 @@ static void pop_one(struct lists *l)
 static void check(unsigned order, uint64_t seed)
 {
     struct lists *l = g_new0(struct lists, 1);
-    testing_init_policy(&l->t, &machine, &policy, seed);
-    l->view = testing_view(&l->t, DUET_SUBMITTER);
-    l->list = ((struct own *)l->t.core->policy_state)->lists[order];
+    l->t = testing_init_policy(&machine, &policy, seed);
+    l->view = testing_view(l->t, DUET_SUBMITTER);
+    l->list = ((struct own *)l->t->core->policy_state)->lists[order];
     l->order = order;
     l->rng = seed;
     for (int64_t i = 1; i < STEPS; i++) {
@@ -195,7 +195,7 @@ static void check(unsigned order, uint64_t seed)
                 task = duet_pop_head(&l->view, l->list, w);
         g_assert_true(task == l->entries[0].task);
     }
-    testing_fini(&l->t);
+    testing_fini(l->t);
     g_free(l);
 }
 
@@ -210,13 +210,12 @@ static void test_search(void)
 static void test_deep(void)
 {
     enum { DEEP = 50000 };
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machine, &policy, 1);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
-    struct duet_list *list = ((struct own *)t.core->policy_state)->lists[DUET_HEAP];
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &policy, 1);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
+    struct duet_list *list = ((struct own *)t->core->policy_state)->lists[DUET_HEAP];
     struct lists l = {.order = DUET_HEAP, .least = -INFINITY, .salt = 1};
     for (int i = 0; i < DEEP; i++)
-        duet_push_tail(&view, list, testing_create(&t, t.any, NULL, 0, NULL, 0, i));
+        duet_push_tail(&view, list, testing_create(t, t->any, NULL, 0, NULL, 0, i));
     struct duet_task *task = duet_pop_best(&view, list, CPU, score, &l);
     g_assert_cmpuint(l.scored, ==, DEEP);
     g_assert_cmpfloat(score_of(&l, task), ==, 9);
@@ -227,31 +226,29 @@ static void test_deep(void)
 /* Whoever can run it is called, one of them. */
 static void test_called(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machine, &policy, 1);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
-    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    g_assert_true(t.woken[GPU] != t.woken[GPU + 1]);
-    g_assert_false(t.woken[CPU] || t.woken[CPU + 1]);
-    g_assert_cmpuint(testing_work(&t, t.woken[GPU] ? GPU : GPU + 1, NULL), ==, 1);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &policy, 1);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_IDLE);
+    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    g_assert_true(t->woken[GPU] != t->woken[GPU + 1]);
+    g_assert_false(t->woken[CPU] || t->woken[CPU + 1]);
+    g_assert_cmpuint(testing_work(t, t->woken[GPU] ? GPU : GPU + 1, NULL), ==, 1);
 }
 
 /* If workers may decline, all are woken: the takers need no wake of their own. */
 static void test_declined(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_policy modest = policy;
     modest.may_decline = true;
     declined = false;
-    testing_init_policy(&t, &machine, &modest, 1);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 0);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_true(t.woken[w]);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 0);
-    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &modest, 1);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_IDLE);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 0);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_true(t->woken[w]);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 0);
+    g_assert_cmpuint(testing_work(t, GPU, NULL), ==, 1);
     g_assert_true(declined);
 }
 
@@ -260,17 +257,16 @@ static void test_declined(void)
  */
 static void test_lost(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machine, &policy, 1);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &policy, 1);
     for (unsigned i = 0; i < 3; i++)
-        (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    duet__explain(t.core, hear());
+        (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    duet__explain(t->core, hear());
     SAYS("3 are ready, and nobody");
-    g_assert_cmpint(duet__worker_lost(t.core, GPU, 0, &t.ops), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
-    g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
+    g_assert_cmpint(duet__worker_lost(t->core, GPU, 0, &t->ops), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 0);
+    g_assert_cmpint(duet__worker_lost(t->core, GPU + 1, 0, &t->ops), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 3);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_ELOST);
 }
 
 static bool is_even(void *context, const struct duet_view *view, const struct duet_task *task)
@@ -288,19 +284,19 @@ static bool is_any(void *context, const struct duet_view *view, const struct due
 /* Chosen tasks that the worker can run move, in order, with their load; the rest stays. */
 static void test_move(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machine, &policy, 1);
-    struct duet_view view = testing_view(&t, GPU);
-    struct duet_list *from = ((struct own *)t.core->policy_state)->lists[DUET_DEQUE];
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &policy, 1);
+    struct duet_view view = testing_view(t, GPU);
+    struct duet_list *from = ((struct own *)t->core->policy_state)->lists[DUET_DEQUE];
     struct duet_list *to = duet_view_list(&view, GPU);
     unsigned asked = 0;
     duet_move(&view, from, to, GPU, is_even, &asked); /* nothing is there */
     for (unsigned i = 0; i < 8; i++)
-        duet_push_tail(&view, from, testing_create(&t, i < 4 ? t.gpu : t.cpu, NULL, 0, NULL, 0, 0));
-    for (unsigned w = 0; w < t.workers; w++)
-        t.woken[w] = testing_next(&t, w).kind == DUET_RUN;
-    duet_push_tail(&view, from, testing_create(&t, t.gpu, NULL, 0, NULL, 0, 0)); /* 9 */
-    duet_push_tail(&view, from, testing_create(&t, t.gpu, NULL, 0, NULL, 0, 0)); /* 10 */
+        duet_push_tail(&view, from,
+                       testing_create(t, i < 4 ? t->gpu : t->cpu, NULL, 0, NULL, 0, 0));
+    for (unsigned w = 0; w < t->workers; w++)
+        t->woken[w] = testing_next(t, w).kind == DUET_RUN;
+    duet_push_tail(&view, from, testing_create(t, t->gpu, NULL, 0, NULL, 0, 0)); /* 9 */
+    duet_push_tail(&view, from, testing_create(t, t->gpu, NULL, 0, NULL, 0, 0)); /* 10 */
     size_t before = duet_list_length(from);
     duet_move(&view, from, to, GPU, is_even, &asked);
     g_assert_cmpuint(asked, ==, 4); /* 1 and 2 run */
@@ -317,11 +313,10 @@ static void test_move(void)
 /* Only init makes lists. */
 static void test_late(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machine, &policy, 1);
-    struct duet_view view = testing_view(&t, CPU);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machine, &policy, 1);
+    struct duet_view view = testing_view(t, CPU);
     g_assert_null(duet_view_new_list(&view, DUET_HEAP));
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EINVAL);
 }
 
 TEST_MAIN(test_search, test_deep, test_called, test_declined, test_lost, test_move, test_late)

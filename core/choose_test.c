@@ -26,9 +26,9 @@ static const struct duet_policy chooses = {
     .candidates = two,
 };
 
-static void start(struct testing *t, unsigned cpus, unsigned gpus)
+static struct testing *start(unsigned cpus, unsigned gpus)
 {
-    testing_init_policy(t, &(struct testing_machine){.cpus = cpus, .gpus = gpus}, &chooses, 1);
+    return testing_init_policy(&(struct testing_machine){.cpus = cpus, .gpus = gpus}, &chooses, 1);
 }
 
 static void submit(struct testing *t, double ms, struct duet_handle *a, enum duet_mode mode)
@@ -70,19 +70,18 @@ static void end(struct testing *t)
  */
 static void test_takes(void)
 {
-    struct testing t;
-    start(&t, 1, 1);
-    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
+    struct testing *t = start(1, 1);
+    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 4; i++)
-        submit(&t, 10, NULL, DUET_R);
-    struct duet_choice choice = choice_of(&t);
+        submit(t, 10, NULL, DUET_R);
+    struct duet_choice choice = choice_of(t);
     g_assert_cmpstr(choice.why, ==, "");
     g_assert_cmpuint(choice.tasks, ==, 4);
     g_assert_cmpstr(choice.policy, ==, "cp");
     g_assert_cmpfloat_with_epsilon(choice.predicted_s, 4e-3, 1e-12);
     g_assert_cmpstr(choice.runner_up, ==, "eager");
     g_assert_cmpfloat_with_epsilon(choice.runner_up_s, 10e-3, 1e-12);
-    end(&t);
+    end(t);
 }
 
 /* Eager works until then: it ends, and lists are in cp's order from then on. */
@@ -90,16 +89,16 @@ static void test_becomes(void)
 {
     const struct duet_candidate swapped[] = {two[1], two[0], two[2]};
     struct duet_policy policy = chooses;
-    struct testing t;
     policy.candidates = swapped;
-    testing_init_policy(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, 1);
-    g_assert_cmpstr(choice_of(&t).policy, ==, "eager");
+    struct testing *t =
+        testing_init_policy(&(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, 1);
+    g_assert_cmpstr(choice_of(t).policy, ==, "eager");
     for (unsigned i = 0; i < 4; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(&t).policy, ==, "cp");
-    g_assert_cmpuint(duet_list_length(&t.core->workers[1].list), ==, 4);
-    g_assert_cmpint(t.core->workers[1].list.order, ==, DUET_HEAP);
-    end(&t);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(t).policy, ==, "cp");
+    g_assert_cmpuint(duet_list_length(&t->core->workers[1].list), ==, 4);
+    g_assert_cmpint(t->core->workers[1].list.order, ==, DUET_HEAP);
+    end(t);
 }
 
 /* A policy is tried where workers are alike, which a core and a device are not. */
@@ -109,101 +108,96 @@ static void test_alike(void)
     struct duet_policy policy = chooses;
     policy.candidates = some;
     for (unsigned gpus = 0; gpus < 2; gpus++) {
-        struct testing t;
-        testing_init_policy(&t, &(struct testing_machine){.cpus = 2, .gpus = gpus}, &policy, 1);
+        struct testing *t =
+            testing_init_policy(&(struct testing_machine){.cpus = 2, .gpus = gpus}, &policy, 1);
         for (unsigned i = 0; i < 4; i++)
-            submit(&t, 10, NULL, DUET_R);
-        struct duet_choice choice = choice_of(&t);
+            submit(t, 10, NULL, DUET_R);
+        struct duet_choice choice = choice_of(t);
         g_assert_cmpstr(choice.why, ==, "");
         g_assert_cmpstr(choice.runner_up, ==, gpus ? "" : "eager");
-        end(&t);
+        end(t);
     }
 }
 
 /* The trial takes as many tasks as the parameter says, in order of submission. */
 static void test_prefix(void)
 {
-    struct testing t;
-    start(&t, 2, 0);
+    struct testing *t = start(2, 0);
     for (unsigned i = 0; i < MOST + 10; i++)
-        submit(&t, 1, NULL, DUET_R);
-    struct duet_choice choice = choice_of(&t);
+        submit(t, 1, NULL, DUET_R);
+    struct duet_choice choice = choice_of(t);
     g_assert_cmpuint(choice.tasks, ==, MOST);
     g_assert_cmpfloat_with_epsilon(choice.predicted_s, MOST * 0.5e-3, 1e-9);
-    end(&t);
+    end(t);
 }
 
 /* Few tasks are the first candidate's; it is chosen when there are more, and never again. */
 static void test_once(void)
 {
-    struct testing t;
-    start(&t, 1, 1);
-    submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
+    struct testing *t = start(1, 1);
+    submit(t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 3; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED); /* the first one goes on */
-    while (!duet__finished(t.core)) {
-        struct duet__engine_command command = testing_next(&t, 1);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED); /* the first one goes on */
+    while (!duet__finished(t->core)) {
+        struct duet__engine_command command = testing_next(t, 1);
         if (command.kind == DUET_RUN)
-            testing_done(&t, &command, 1e-3, 0);
+            testing_done(t, &command, 1e-3, 0);
         else
-            command = testing_next(&t, 0);
+            command = testing_next(t, 0);
         if (command.kind == DUET_RUN && command.worker == 0)
-            testing_done(&t, &command, 1e-2, 0);
+            testing_done(t, &command, 1e-2, 0);
     }
     for (unsigned i = 0; i < 3; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpuint(choice_of(&t).tasks, ==, 3);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpuint(choice_of(t).tasks, ==, 3);
     for (unsigned i = 0; i < 9; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpuint(choice_of(&t).tasks, ==, 3);
-    end(&t);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpuint(choice_of(t).tasks, ==, 3);
+    end(t);
 }
 
 /* Data of 1,000 bytes is on the device already: 1 ms, and no copy. */
 static void test_state(void)
 {
-    struct testing t;
-    start(&t, 0, 1);
-    struct duet_handle *a = testing_handle(&t, 1000);
-    submit(&t, 10, a, DUET_RW);
-    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
+    struct testing *t = start(0, 1);
+    struct duet_handle *a = testing_handle(t, 1000);
+    submit(t, 10, a, DUET_RW);
+    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 2; i++) {
-        struct duet__engine_command command = testing_next(&t, 0);
-        testing_done(&t, &command, 1e-3, 0);
+        struct duet__engine_command command = testing_next(t, 0);
+        testing_done(t, &command, 1e-3, 0);
     }
-    g_assert_true(duet__finished(t.core));
-    submit(&t, 10, a, DUET_RW);
-    submit(&t, 10, a, DUET_RW);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 2e-3, 1e-12);
-    end(&t);
+    g_assert_true(duet__finished(t->core));
+    submit(t, 10, a, DUET_RW);
+    submit(t, 10, a, DUET_RW);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 2e-3, 1e-12);
+    end(t);
 }
 
 /* Commuting tasks run one after another, in any order; scratch data needs room. */
 static void test_modes(void)
 {
-    struct testing t;
-    start(&t, 2, 0);
-    struct duet_handle *a = testing_handle(&t, 8);
+    struct testing *t = start(2, 0);
+    struct duet_handle *a = testing_handle(t, 8);
     for (unsigned i = 0; i < 3; i++)
-        submit(&t, 1, a, DUET_COMMUTE);
+        submit(t, 1, a, DUET_COMMUTE);
     for (unsigned i = 0; i < 2; i++)
-        submit(&t, 1, a, DUET_SCRATCH);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 3e-3, 1e-12);
-    end(&t);
+        submit(t, 1, a, DUET_SCRATCH);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 3e-3, 1e-12);
+    end(t);
 }
 
 /* A device that is gone is not counted on. */
 static void test_lost(void)
 {
-    struct testing t;
-    start(&t, 1, 1);
-    g_assert_cmpint(duet__worker_lost(t.core, 1, 0, &t.ops), ==, DUET_OK);
+    struct testing *t = start(1, 1);
+    g_assert_cmpint(duet__worker_lost(t->core, 1, 0, &t->ops), ==, DUET_OK);
     for (unsigned i = 0; i < 3; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 30e-3, 1e-12);
-    end(&t);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 30e-3, 1e-12);
+    end(t);
 }
 
 static void expect_untried(struct testing *t, const char *why)
@@ -218,39 +212,37 @@ static void expect_untried(struct testing *t, const char *why)
 /* Data is cut in the trial, too: halves at once on two cores, then all of it. */
 static void test_parts(void)
 {
-    struct testing t;
     struct duet_handle *half[2];
-    start(&t, 2, 0);
-    struct duet_handle *a = testing_handle(&t, 8 * SLAB_ALIGN);
-    g_assert_cmpint(duet_cut_blocks(t.core, a, 2, 1, half), ==, DUET_OK);
-    submit(&t, 1, half[0], DUET_RW);
-    submit(&t, 1, half[1], DUET_RW);
-    submit(&t, 5, a, DUET_RW);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 6e-3, 1e-12);
-    end(&t);
+    struct testing *t = start(2, 0);
+    struct duet_handle *a = testing_handle(t, 8 * SLAB_ALIGN);
+    g_assert_cmpint(duet_cut_blocks(t->core, a, 2, 1, half), ==, DUET_OK);
+    submit(t, 1, half[0], DUET_RW);
+    submit(t, 1, half[1], DUET_RW);
+    submit(t, 5, a, DUET_RW);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 6e-3, 1e-12);
+    end(t);
 }
 
 /* A task that comes after another without data does so in the trial. */
 static void test_edges(void)
 {
-    struct testing t;
     struct duet_ref *ref = NULL, *other = NULL;
     struct duet_task_extra extra = {.ref = &ref};
     const double flops = 1e6;
-    start(&t, 3, 0);
-    struct duet_task_desc desc = {.codelet = t.any,
+    struct testing *t = start(3, 0);
+    struct duet_task_desc desc = {.codelet = t->any,
                                   .extra = &extra,
                                   .args = &flops,
                                   .args_bytes = sizeof flops};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     extra = (struct duet_task_extra){.after = &ref, .after_count = 1, .ref = &other};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     struct duet_ref *both[] = {ref, other};
     extra = (struct duet_task_extra){.after = both, .after_count = 2};
     for (unsigned i = 0; i < 2; i++)
-        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 3e-3, 1e-12);
-    end(&t);
+        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 3e-3, 1e-12);
+    end(t);
     duet_ref_free(ref);
     duet_ref_free(other);
 }
@@ -261,12 +253,11 @@ static void test_unknown_times(void)
     const struct duet_codelet_desc desc = {.name = "unknown",
                                            .implementations = &cpu,
                                            .implementation_count = 1};
-    struct testing t;
-    start(&t, 1, 0);
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &t.any), ==, DUET_OK);
+    struct testing *t = start(1, 0);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &t->any), ==, DUET_OK);
     for (unsigned i = 0; i < 3; i++)
-        submit(&t, 1, NULL, DUET_R);
-    expect_untried(&t, "some times of kernels are not known");
+        submit(t, 1, NULL, DUET_R);
+    expect_untried(t, "some times of kernels are not known");
 }
 
 static void refuse(struct duet_policy policy, const char *fragment)
@@ -312,40 +303,38 @@ static void test_refused(void)
 /* Hints are no tasks, and what is unregistered once they have ended is no reason to wait. */
 static void test_beside_tasks(void)
 {
-    struct testing t;
-    start(&t, 1, 1);
+    struct testing *t = start(1, 1);
     struct duet_handle *data[3], *temporary = NULL;
     for (unsigned i = 0; i < 3; i++) {
-        data[i] = testing_handle(&t, 1000);
-        g_assert_cmpint(duet_prefetch(t.core, data[i], 1), ==, DUET_OK);
+        data[i] = testing_handle(t, 1000);
+        g_assert_cmpint(duet_prefetch(t->core, data[i], 1), ==, DUET_OK);
     }
-    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
-    for (struct duet__engine_command command; (command = testing_next(&t, 1)).kind == DUET_COPY;)
-        testing_done(&t, &command, 1e-6, 0);
-    g_assert_cmpint(duet_register_temporary(t.core, 10, 10, 8, &temporary), ==, DUET_OK);
-    submit(&t, 1, temporary, DUET_W);
+    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
+    for (struct duet__engine_command command; (command = testing_next(t, 1)).kind == DUET_COPY;)
+        testing_done(t, &command, 1e-6, 0);
+    g_assert_cmpint(duet_register_temporary(t->core, 10, 10, 8, &temporary), ==, DUET_OK);
+    submit(t, 1, temporary, DUET_W);
     for (unsigned i = 0; i < 4; i++)
-        submit(&t, 1, temporary, DUET_R);
-    g_assert_cmpint(duet_unregister_submit(t.core, temporary), ==, DUET_OK);
-    struct duet_choice choice = choice_of(&t);
+        submit(t, 1, temporary, DUET_R);
+    g_assert_cmpint(duet_unregister_submit(t->core, temporary), ==, DUET_OK);
+    struct duet_choice choice = choice_of(t);
     g_assert_cmpstr(choice.why, ==, "");
     g_assert_cmpuint(choice.tasks, ==, 5);
-    end(&t);
+    end(t);
 }
 
 /* Others make no choice. With the built-in one 38 tasks go to devices, and two to the cores. */
 static void test_built_in(void)
 {
-    struct testing t;
     struct duet_choice choice;
-    testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
-    g_assert_false(duet_choice(t.core, &choice));
-    testing_fini(&t);
-    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, "auto", 1);
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "ws", 1);
+    g_assert_false(duet_choice(t->core, &choice));
+    testing_fini(t);
+    t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, "auto", 1);
     for (unsigned i = 0; i < 40; i++)
-        submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 19e-3, 1e-6);
-    end(&t);
+        submit(t, 10, NULL, DUET_R);
+    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 19e-3, 1e-6);
+    end(t);
 }
 
 TEST_MAIN(test_takes, test_becomes, test_alike, test_prefix, test_once, test_state, test_modes,

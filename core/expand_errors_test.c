@@ -4,10 +4,10 @@
 
 enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN };
 
-static void start(struct testing *t, unsigned cpus, unsigned gpus)
+static struct testing *start(unsigned cpus, unsigned gpus)
 {
     struct testing_machine make = {.cpus = cpus, .gpus = gpus};
-    testing_init(t, &make, "eager", 1);
+    return testing_init(&make, "eager", 1);
 }
 
 /* The run has failed with this error and a message that says this, and all of it is finished. */
@@ -80,14 +80,13 @@ static int asks(struct plan *plan, struct duet_expansion *expansion, const struc
 static void test_blocks_refused(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
-        OWNED(testing_fini) struct testing t;
         struct duet_handle *h = NULL;
-        start(&t, 1, 0);
+        OWNED(testing_end) struct testing *t = start(1, 0);
         struct asking asking = {.plan = {.expand = asks}, .refusal = &refusals[i]};
-        g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
-        (void)plan_submit(&t, &asking.plan, h, DUET_RW, testing_handle(&t, 1), DUET_R);
-        check_failed(&t, DUET_EINVAL, refusals[i].says);
-        TOLD(t.core, "task 1 (split) cannot expand");
+        g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
+        (void)plan_submit(t, &asking.plan, h, DUET_RW, testing_handle(t, 1), DUET_R);
+        check_failed(t, DUET_EINVAL, refusals[i].says);
+        TOLD(t->core, "task 1 (split) cannot expand");
     }
 }
 
@@ -103,14 +102,13 @@ static int tile(struct plan *plan, struct duet_expansion *expansion, const struc
 
 static void test_blocks_that_touch(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_handle *h = NULL, *g = NULL;
-    start(&t, 1, 0);
+    OWNED(testing_end) struct testing *t = start(1, 0);
     struct plan plan = {.expand = tile};
-    g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
-    g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 10, 8, &g), ==, DUET_OK);
-    (void)plan_submit(&t, &plan, h, DUET_RW, g, DUET_R);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 10, 8, &g), ==, DUET_OK);
+    (void)plan_submit(t, &plan, h, DUET_RW, g, DUET_R);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpuint(plan.calls, ==, 1);
 }
 
@@ -168,15 +166,14 @@ static void refuse_child(int (*expand)(struct plan *, struct duet_expansion *,
                                        const struct duet_call *),
                          int mode, int error, const char *says)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 1, 1);
-    struct duet_handle *h = testing_handle(&t, 2 << 20);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct duet_handle *h = testing_handle(t, 2 << 20);
     struct plan inner = {.expand = on_the_whole};
     struct plan plan = {.expand = expand, .inner = &inner, .blocks = {h}};
-    (void)plan_submit(&t, &plan, h, mode, NULL, 0);
-    (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
-    check_failed(&t, error, says);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, error);
+    (void)plan_submit(t, &plan, h, mode, NULL, 0);
+    (void)testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
+    check_failed(t, error, says);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, error);
 }
 
 static void test_children_refused(void)
@@ -203,14 +200,13 @@ static int tries(struct plan *plan, struct duet_expansion *expansion, const stru
 
 static void test_refusal_survived(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 1, 0);
-    struct duet_handle *h = testing_handle(&t, BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 0);
+    struct duet_handle *h = testing_handle(t, BLOCK);
     struct plan plan = {.expand = tries, .blocks = {h}};
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpuint(plan.children, ==, 1);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_OK);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -224,42 +220,39 @@ static int nothing(struct plan *plan, struct duet_expansion *expansion,
 
 static void test_no_cpu(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 0, 2);
-    struct plan plan = {.expand = nothing, .t = &t}, *pointer = &plan;
-    struct duet_task_desc desc = plan_desc(&t, &pointer, NULL, 0);
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
-    TOLD(t.core, "split expands, which needs a CPU worker");
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    OWNED(testing_end) struct testing *t = start(0, 2);
+    struct plan plan = {.expand = nothing, .t = t}, *pointer = &plan;
+    struct duet_task_desc desc = plan_desc(t, &pointer, NULL, 0);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_ENOWORKER);
+    TOLD(t->core, "split expands, which needs a CPU worker");
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
 }
 
 /* Restricting it to devices leaves no worker; restricting it to CPUs changes nothing. */
 static void test_restricted(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 1, 1);
-    struct plan plan = {.expand = nothing, .t = &t}, *pointer = &plan;
-    struct duet_task_desc desc = plan_desc(&t, &pointer, NULL, 0);
-    desc.where = duet_where(t.core, "cuda");
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
-    desc.where = duet_where(t.core, "cpu");
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct plan plan = {.expand = nothing, .t = t}, *pointer = &plan;
+    struct duet_task_desc desc = plan_desc(t, &pointer, NULL, 0);
+    desc.where = duet_where(t->core, "cuda");
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_ENOWORKER);
+    desc.where = duet_where(t->core, "cpu");
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpuint(plan.calls, ==, 1);
 }
 
 static void test_both_kinds_of_codelet(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_codelet *codelet = NULL;
-    start(&t, 1, 0);
+    OWNED(testing_end) struct testing *t = start(1, 0);
     struct duet_implementation implementation = {.arch = "cpu"};
     struct duet_codelet_desc desc = {.name = "both",
                                      .expand = plan_expand,
                                      .implementations = &implementation,
                                      .implementation_count = 1};
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
-    TOLD(t.core, "kernel both has implementations and expands");
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_EINVAL);
+    TOLD(t->core, "kernel both has implementations and expands");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -280,45 +273,43 @@ static int four(struct plan *plan, struct duet_expansion *expansion, const struc
 /* A failing child keeps the others from beginning, and the successor. */
 static void test_child_fails(void)
 {
-    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
-    start(&t, 1, 1);
-    struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
     struct plan plan = {.expand = four};
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    (void)testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    struct duet__engine_command first = testing_next(t, GPU), second = testing_next(t, GPU);
     g_assert_true(first.kind == DUET_RUN && second.kind == DUET_RUN);
-    testing_done(&t, &first, 1e-6, 0);
-    testing_done(&t, &second, 1e-6, DUET_ETASK);
-    check_failed(&t, DUET_ETASK, "task 4 (for_gpus) failed on gpu0: a task failed");
-    g_assert_cmpuint(plan_order(&t, ids, 8), ==, 1);
+    testing_done(t, &first, 1e-6, 0);
+    testing_done(t, &second, 1e-6, DUET_ETASK);
+    check_failed(t, DUET_ETASK, "task 4 (for_gpus) failed on gpu0: a task failed");
+    g_assert_cmpuint(plan_order(t, ids, 8), ==, 1);
     g_assert_cmpuint(ids[0], ==, plan.ids[0]);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ETASK);
-    g_assert_cmpuint(t.core->nodes[1].slab.used_bytes, ==, 0);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ETASK);
+    g_assert_cmpuint(t->core->nodes[1].slab.used_bytes, ==, 0);
 }
 
 /* A child fails while the other child's block is on its way back. */
 static void test_child_fails_during_copy(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 1, 1);
-    struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
     struct plan plan = {.expand = four};
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command first = testing_next(&t, GPU), second = testing_next(&t, GPU);
-    testing_done(&t, &first, 1e-6, 0);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command copy = testing_next(&t, GPU);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    struct duet__engine_command first = testing_next(t, GPU), second = testing_next(t, GPU);
+    testing_done(t, &first, 1e-6, 0);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    struct duet__engine_command copy = testing_next(t, GPU);
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
-    testing_done(&t, &second, 1e-6, DUET_ETASK);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(&t, GPU).kind, !=, DUET_RUN);
-    g_assert_cmpuint(unfinished(t.core), >, 0);
-    testing_done(&t, &copy, 1e-6, 0);
-    check_failed(&t, DUET_ETASK, "task 3");
+    testing_done(t, &second, 1e-6, DUET_ETASK);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    g_assert_cmpint(testing_next(t, GPU).kind, !=, DUET_RUN);
+    g_assert_cmpuint(unfinished(t->core), >, 0);
+    testing_done(t, &copy, 1e-6, 0);
+    check_failed(t, DUET_ETASK, "task 3");
 }
 
 /* The function itself gives up after its first child. */
@@ -331,59 +322,56 @@ static int gives_up(struct plan *plan, struct duet_expansion *expansion,
 
 static void test_function_fails(void)
 {
-    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
-    start(&t, 1, 1);
-    struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
     struct plan plan = {.expand = gives_up};
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
-    check_failed(&t, DUET_EIO, "task 1 (split) cannot expand: cannot read or write");
-    g_assert_cmpuint(plan_order(&t, ids, 8), ==, 0);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_EIO);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
+    check_failed(t, DUET_EIO, "task 1 (split) cannot expand: cannot read or write");
+    g_assert_cmpuint(plan_order(t, ids, 8), ==, 0);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_EIO);
 }
 
 /* A failure before the task expands: it does not. Those that come after do not either. */
 static void test_failed_before(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 1, 0);
-    struct duet_handle *h = testing_handle(&t, BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 0);
+    struct duet_handle *h = testing_handle(t, BLOCK);
     struct plan plan = {.expand = nothing};
-    (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    struct duet__engine_command run = testing_next(&t, CPU);
-    testing_done(&t, &run, 1e-6, DUET_ETASK);
-    check_failed(&t, DUET_ETASK, "task 1");
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    check_failed(&t, DUET_ETASK, "task 1");
+    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    struct duet__engine_command run = testing_next(t, CPU);
+    testing_done(t, &run, 1e-6, DUET_ETASK);
+    check_failed(t, DUET_ETASK, "task 1");
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    check_failed(t, DUET_ETASK, "task 1");
     g_assert_cmpuint(plan.calls, ==, 0);
 }
 
 /* Cancelled with a child in flight: it ends, the others do not begin. */
 static void test_cancelled(void)
 {
-    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
-    start(&t, 1, 1);
-    struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
+    OWNED(testing_end) struct testing *t = start(1, 1);
+    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
     struct plan plan = {.expand = four};
-    (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command run = testing_next(&t, GPU);
+    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
+    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    struct duet__engine_command run = testing_next(t, GPU);
     g_assert_cmpint(run.kind, ==, DUET_RUN);
-    duet_cancel(t.core);
-    g_assert_true(t.woken[CPU] && t.woken[GPU]);
-    g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_IDLE);
-    g_assert_cmpuint(unfinished(t.core), >, 0);
-    testing_done(&t, &run, 1e-6, 0);
-    check_failed(&t, DUET_ECANCELED, "the run was cancelled");
-    g_assert_cmpuint(plan_order(&t, ids, 8), ==, 1);
+    duet_cancel(t->core);
+    g_assert_true(t->woken[CPU] && t->woken[GPU]);
+    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
+    g_assert_cmpint(testing_next(t, GPU).kind, ==, DUET_IDLE);
+    g_assert_cmpuint(unfinished(t->core), >, 0);
+    testing_done(t, &run, 1e-6, 0);
+    check_failed(t, DUET_ECANCELED, "the run was cancelled");
+    g_assert_cmpuint(plan_order(t, ids, 8), ==, 1);
     g_assert_cmpuint(ids[0], ==, plan.ids[0]);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ECANCELED);
-    testing_stop(&t);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ECANCELED);
+    testing_stop(t);
 }
 
 TEST_MAIN(test_blocks_refused, test_blocks_that_touch, test_children_refused, test_refusal_survived,

@@ -9,11 +9,12 @@
 
 enum { CPU = 0, GPU = 1, GPU2 = 2, BLOCK = SLAB_ALIGN };
 
-static void start(struct testing *t, unsigned gpus, bool keep_going)
+static struct testing *start(unsigned gpus, bool keep_going)
 {
     struct testing_machine make = {.cpus = 1, .gpus = gpus, .gpu_archs = gpus};
-    lost_start(t, &make, "eager");
+    struct testing *t = lost_start(&make, "eager");
     t->core->keep_going = keep_going;
+    return t;
 }
 
 static struct duet_handle *data(struct testing *t)
@@ -60,105 +61,101 @@ static void end(struct testing *t)
 /* Only what needs what a failed task was to write is cancelled, until it is written anew. */
 static void test_keep_going(void)
 {
-    struct testing t;
-    start(&t, 0, true);
-    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
-    task(&t, a, DUET_RW, d, DUET_R); /* fails */
-    task(&t, a, DUET_R, b, DUET_RW); /* cancelled */
-    task(&t, b, DUET_R, c, DUET_W);  /* cancelled for that */
-    task(&t, d, DUET_RW, NULL, 0);   /* runs */
-    task(&t, a, DUET_W, d, DUET_R);  /* runs */
-    task(&t, a, DUET_RW, NULL, 0);   /* runs */
-    fail(&t, CPU);
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    REFUSED(t.core, duet_wait(t.core), DUET_EIO, "task 1 (for_cpus) failed");
-    check_failures(&t, 1, 2);
-    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, d));
-    g_assert_false(duet_valid(t.core, NULL) || duet_address(NULL));
-    g_assert_false(duet_valid(t.core, b) || duet_valid(t.core, c));
-    task(&t, d, DUET_RW, NULL, 0); /* the error stays, and goes on being none of others' */
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    check_failures(&t, 1, 2);
-    end(&t);
+    struct testing *t = start(0, true);
+    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
+    task(t, a, DUET_RW, d, DUET_R); /* fails */
+    task(t, a, DUET_R, b, DUET_RW); /* cancelled */
+    task(t, b, DUET_R, c, DUET_W);  /* cancelled for that */
+    task(t, d, DUET_RW, NULL, 0);   /* runs */
+    task(t, a, DUET_W, d, DUET_R);  /* runs */
+    task(t, a, DUET_RW, NULL, 0);   /* runs */
+    fail(t, CPU);
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    REFUSED(t->core, duet_wait(t->core), DUET_EIO, "task 1 (for_cpus) failed");
+    check_failures(t, 1, 2);
+    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, d));
+    g_assert_false(duet_valid(t->core, NULL) || duet_address(NULL));
+    g_assert_false(duet_valid(t->core, b) || duet_valid(t->core, c));
+    task(t, d, DUET_RW, NULL, 0); /* the error stays, and goes on being none of others' */
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    check_failures(t, 1, 2);
+    end(t);
 }
 
 /* After the first error nothing begins, and all that did not run is not valid. */
 static void test_stop(void)
 {
-    struct testing t;
-    start(&t, 0, false);
-    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
-    task(&t, a, DUET_W, NULL, 0);
-    task(&t, b, DUET_RW, NULL, 0); /* fails */
-    task(&t, c, DUET_W, a, DUET_R);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    task(&t, b, DUET_RW, NULL, 0); /* fails */
-    task(&t, d, DUET_W, a, DUET_R);
-    fail(&t, CPU);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    check_failures(&t, 1, 1);
-    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, c));
-    g_assert_false(duet_valid(t.core, b) || duet_valid(t.core, d));
-    recover(&t);
-    g_assert_true(duet_valid(t.core, a) && !duet_valid(t.core, b));
+    struct testing *t = start(0, false);
+    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
+    task(t, a, DUET_W, NULL, 0);
+    task(t, b, DUET_RW, NULL, 0); /* fails */
+    task(t, c, DUET_W, a, DUET_R);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    task(t, b, DUET_RW, NULL, 0); /* fails */
+    task(t, d, DUET_W, a, DUET_R);
+    fail(t, CPU);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    check_failures(t, 1, 1);
+    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, c));
+    g_assert_false(duet_valid(t->core, b) || duet_valid(t->core, d));
+    recover(t);
+    g_assert_true(duet_valid(t->core, a) && !duet_valid(t->core, b));
     /* what reads it does not run even now, nor what is to come of that; the rest does */
-    task(&t, b, DUET_R, a, DUET_RW);
-    task(&t, c, DUET_RW, NULL, 0);
-    task(&t, b, DUET_W, NULL, 0);
-    task(&t, b, DUET_RW, NULL, 0);
-    t.woken[CPU] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    check_failures(&t, 1, 2);
-    g_assert_true(duet_valid(t.core, b) && duet_valid(t.core, c) && !duet_valid(t.core, a));
-    end(&t);
+    task(t, b, DUET_R, a, DUET_RW);
+    task(t, c, DUET_RW, NULL, 0);
+    task(t, b, DUET_W, NULL, 0);
+    task(t, b, DUET_RW, NULL, 0);
+    t->woken[CPU] = true;
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    check_failures(t, 1, 2);
+    g_assert_true(duet_valid(t->core, b) && duet_valid(t->core, c) && !duet_valid(t->core, a));
+    end(t);
 }
 
 /* A run that was cancelled goes on from there, also one that keeps going. */
 static void test_cancelled(void)
 {
     for (int keep_going = 0; keep_going < 2; keep_going++) {
-        struct testing t;
-        start(&t, 0, keep_going);
-        struct duet_handle *a = data(&t), *b = data(&t);
-        task(&t, a, DUET_W, NULL, 0);
-        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-        duet_cancel(t.core);
-        task(&t, b, DUET_W, a, DUET_R);
-        g_assert_cmpint(duet_wait(t.core), ==, DUET_ECANCELED);
-        check_failures(&t, 0, 1);
-        recover(&t);
-        task(&t, b, DUET_W, a, DUET_R);
-        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-        g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, b));
-        end(&t);
+        struct testing *t = start(0, keep_going);
+        struct duet_handle *a = data(t), *b = data(t);
+        task(t, a, DUET_W, NULL, 0);
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+        duet_cancel(t->core);
+        task(t, b, DUET_W, a, DUET_R);
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_ECANCELED);
+        check_failures(t, 0, 1);
+        recover(t);
+        task(t, b, DUET_W, a, DUET_R);
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+        g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, b));
+        end(t);
     }
 }
 
 /* The application learns that what it acquires is not valid, and may write it itself. */
 static void test_acquire(void)
 {
-    struct testing t;
-    start(&t, 0, true);
-    struct duet_handle *a = data(&t), *b = data(&t);
-    task(&t, a, DUET_RW, NULL, 0);
-    fail(&t, CPU);
-    g_assert_cmpint(duet_acquire(t.core, b, DUET_RW), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t.core, b), ==, DUET_OK);
+    struct testing *t = start(0, true);
+    struct duet_handle *a = data(t), *b = data(t);
+    task(t, a, DUET_RW, NULL, 0);
+    fail(t, CPU);
+    g_assert_cmpint(duet_acquire(t->core, b, DUET_RW), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t->core, b), ==, DUET_OK);
     for (int mode = DUET_R; mode <= DUET_RW; mode += DUET_RW - DUET_R) {
-        REFUSED(t.core, duet_acquire(t.core, a, (enum duet_mode)mode), DUET_EDATA,
+        REFUSED(t->core, duet_acquire(t->core, a, (enum duet_mode)mode), DUET_EDATA,
                 "handle 1 has no valid contents");
-        g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
-        g_assert_false(duet_valid(t.core, a));
+        g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
+        g_assert_false(duet_valid(t->core, a));
     }
-    g_assert_cmpint(duet_acquire(t.core, a, DUET_W), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
-    g_assert_true(duet_valid(t.core, a));
-    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
-    task(&t, b, DUET_RW, NULL, 0);
-    fail(&t, CPU);
-    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_EDATA);
-    end(&t);
+    g_assert_cmpint(duet_acquire(t->core, a, DUET_W), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
+    g_assert_true(duet_valid(t->core, a));
+    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK);
+    task(t, b, DUET_RW, NULL, 0);
+    fail(t, CPU);
+    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_EDATA);
+    end(t);
 }
 
 /*
@@ -167,108 +164,104 @@ static void test_acquire(void)
  */
 static void test_lost(void)
 {
-    struct testing t;
-    start(&t, 2, true);
-    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t), *d = data(&t);
-    submit_to(&t, t.gpu, "card0", a, DUET_W, NULL, 0);
-    submit_to(&t, t.gpu, "card1", b, DUET_W, NULL, 0);
-    g_assert_cmpuint(go(&t, NULL), ==, 2);
-    lose(&t, GPU);
-    g_assert_true(duet_valid(t.core, b) && !duet_valid(t.core, a));
-    task(&t, a, DUET_R, c, DUET_W);
-    task(&t, b, DUET_R, d, DUET_W);
-    submit_to(&t, t.gpu, "card1", c, DUET_RW, NULL, 0);
-    submit_to(&t, t.gpu, "card0", d, DUET_RW, NULL, 0); /* nobody is left to run it */
-    (void)go(&t, NULL);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
-    check_failures(&t, 1, 2);
-    g_assert_true(duet_valid(t.core, b));
-    g_assert_false(duet_valid(t.core, a) || duet_valid(t.core, c) || duet_valid(t.core, d));
-    recover(&t);
-    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_EDATA);
-    submit_to(&t, t.gpu, "card1", c, DUET_W, NULL, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_true(duet_valid(t.core, c));
-    end(&t);
+    struct testing *t = start(2, true);
+    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
+    submit_to(t, t->gpu, "card0", a, DUET_W, NULL, 0);
+    submit_to(t, t->gpu, "card1", b, DUET_W, NULL, 0);
+    g_assert_cmpuint(go(t, NULL), ==, 2);
+    lose(t, GPU);
+    g_assert_true(duet_valid(t->core, b) && !duet_valid(t->core, a));
+    task(t, a, DUET_R, c, DUET_W);
+    task(t, b, DUET_R, d, DUET_W);
+    submit_to(t, t->gpu, "card1", c, DUET_RW, NULL, 0);
+    submit_to(t, t->gpu, "card0", d, DUET_RW, NULL, 0); /* nobody is left to run it */
+    (void)go(t, NULL);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_ELOST);
+    check_failures(t, 1, 2);
+    g_assert_true(duet_valid(t->core, b));
+    g_assert_false(duet_valid(t->core, a) || duet_valid(t->core, c) || duet_valid(t->core, d));
+    recover(t);
+    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_EDATA);
+    submit_to(t, t->gpu, "card1", c, DUET_W, NULL, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    g_assert_true(duet_valid(t->core, c));
+    end(t);
 }
 
 /* A copy that fails poisons its data, for those that were waiting for it and for others. */
 static void test_copy(void)
 {
-    struct testing t;
-    start(&t, 1, true);
-    struct duet_handle *a = data(&t), *b = data(&t), *c = data(&t);
-    submit_to(&t, t.gpu, NULL, a, DUET_R, b, DUET_W);
-    submit_to(&t, t.gpu, NULL, c, DUET_RW, NULL, 0);
-    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
-    testing_done(&t, &copy, 1e-6, DUET_EIO);
-    t.woken[GPU] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    check_failures(&t, 0, 1);
-    g_assert_false(duet_valid(t.core, a) || duet_valid(t.core, b));
-    g_assert_true(duet_valid(t.core, c));
-    recover(&t);
-    task(&t, a, DUET_W, NULL, 0);
-    submit_to(&t, t.gpu, NULL, a, DUET_R, b, DUET_W);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_true(duet_valid(t.core, a) && duet_valid(t.core, b));
-    end(&t);
+    struct testing *t = start(1, true);
+    struct duet_handle *a = data(t), *b = data(t), *c = data(t);
+    submit_to(t, t->gpu, NULL, a, DUET_R, b, DUET_W);
+    submit_to(t, t->gpu, NULL, c, DUET_RW, NULL, 0);
+    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
+    testing_done(t, &copy, 1e-6, DUET_EIO);
+    t->woken[GPU] = true;
+    g_assert_cmpuint(go(t, NULL), ==, 1);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    check_failures(t, 0, 1);
+    g_assert_false(duet_valid(t->core, a) || duet_valid(t->core, b));
+    g_assert_true(duet_valid(t->core, c));
+    recover(t);
+    task(t, a, DUET_W, NULL, 0);
+    submit_to(t, t->gpu, NULL, a, DUET_R, b, DUET_W);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, b));
+    end(t);
 }
 
 /* A whole is as valid as its parts, and the other way round, whichever was written last. */
 static void test_parts(void)
 {
-    struct testing t;
-    start(&t, 0, true);
-    struct duet_handle *whole = data(&t), *parts[2], *a = data(&t);
-    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, parts), ==, DUET_OK);
-    task(&t, parts[0], DUET_RW, NULL, 0); /* fails */
-    task(&t, parts[1], DUET_RW, NULL, 0);
-    fail(&t, CPU);
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
-    g_assert_false(duet_valid(t.core, whole) || duet_valid(t.core, parts[0]));
-    g_assert_true(duet_valid(t.core, parts[1]));
-    task(&t, whole, DUET_R, a, DUET_W); /* cancelled */
-    task(&t, parts[1], DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    check_failures(&t, 1, 1);
-    g_assert_true(duet_valid(t.core, parts[1]) && !duet_valid(t.core, a));
+    struct testing *t = start(0, true);
+    struct duet_handle *whole = data(t), *parts[2], *a = data(t);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 1, parts), ==, DUET_OK);
+    task(t, parts[0], DUET_RW, NULL, 0); /* fails */
+    task(t, parts[1], DUET_RW, NULL, 0);
+    fail(t, CPU);
+    g_assert_cmpuint(go(t, NULL), ==, 1);
+    g_assert_false(duet_valid(t->core, whole) || duet_valid(t->core, parts[0]));
+    g_assert_true(duet_valid(t->core, parts[1]));
+    task(t, whole, DUET_R, a, DUET_W); /* cancelled */
+    task(t, parts[1], DUET_RW, NULL, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    check_failures(t, 1, 1);
+    g_assert_true(duet_valid(t->core, parts[1]) && !duet_valid(t->core, a));
     /* the application may change the valid part by what it reads of the other one */
-    g_assert_cmpint(duet_acquire(t.core, whole, DUET_RW), ==, DUET_EDATA);
-    g_assert_cmpint(duet_release(t.core, whole), ==, DUET_OK);
-    g_assert_false(duet_valid(t.core, parts[1]));
-    task(&t, whole, DUET_W, NULL, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    g_assert_true(duet_valid(t.core, parts[0]) && duet_valid(t.core, whole));
-    recover(&t);
-    task(&t, whole, DUET_RW, NULL, 0); /* fails */
-    fail(&t, CPU);
-    g_assert_false(duet_valid(t.core, parts[0]) || duet_valid(t.core, parts[1]));
-    task(&t, parts[0], DUET_W, NULL, 0);
-    task(&t, parts[1], DUET_RW, NULL, 0); /* cancelled */
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    g_assert_true(duet_valid(t.core, parts[0]) && !duet_valid(t.core, parts[1]));
-    g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EDATA);
-    end(&t);
+    g_assert_cmpint(duet_acquire(t->core, whole, DUET_RW), ==, DUET_EDATA);
+    g_assert_cmpint(duet_release(t->core, whole), ==, DUET_OK);
+    g_assert_false(duet_valid(t->core, parts[1]));
+    task(t, whole, DUET_W, NULL, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    g_assert_true(duet_valid(t->core, parts[0]) && duet_valid(t->core, whole));
+    recover(t);
+    task(t, whole, DUET_RW, NULL, 0); /* fails */
+    fail(t, CPU);
+    g_assert_false(duet_valid(t->core, parts[0]) || duet_valid(t->core, parts[1]));
+    task(t, parts[0], DUET_W, NULL, 0);
+    task(t, parts[1], DUET_RW, NULL, 0); /* cancelled */
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    g_assert_true(duet_valid(t->core, parts[0]) && !duet_valid(t->core, parts[1]));
+    g_assert_cmpint(duet_unregister(t->core, whole), ==, DUET_EDATA);
+    end(t);
 }
 
 /* Data that a cut leaves out stays invalid where another cut was written in vain before. */
 static void test_left_out(void)
 {
-    struct testing t;
-    start(&t, 0, true);
-    struct duet_handle *whole = data(&t), *all[2], *some;
+    struct testing *t = start(0, true);
+    struct duet_handle *whole = data(t), *all[2], *some;
     const struct duet_part half = {.rows = whole->rows / 2, .cols = whole->cols};
-    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, all), ==, DUET_OK);
-    g_assert_cmpint(duet_cut(t.core, whole, &half, 1, &some), ==, DUET_OK);
-    task(&t, all[1], DUET_RW, NULL, 0); /* fails */
-    task(&t, some, DUET_W, NULL, 0);
-    fail(&t, CPU);
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
-    g_assert_true(duet_valid(t.core, some) && !duet_valid(t.core, whole));
-    g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EDATA);
-    end(&t);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 1, all), ==, DUET_OK);
+    g_assert_cmpint(duet_cut(t->core, whole, &half, 1, &some), ==, DUET_OK);
+    task(t, all[1], DUET_RW, NULL, 0); /* fails */
+    task(t, some, DUET_W, NULL, 0);
+    fail(t, CPU);
+    g_assert_cmpuint(go(t, NULL), ==, 1);
+    g_assert_true(duet_valid(t->core, some) && !duet_valid(t->core, whole));
+    g_assert_cmpint(duet_unregister(t->core, whole), ==, DUET_EDATA);
+    end(t);
 }
 
 enum { N = 12, VIEWS = 25 };
@@ -342,12 +335,11 @@ static bool meet(const struct view *view, const bool *bad)
  */
 static void test_elements(void)
 {
-    struct testing t;
     struct view views[VIEWS];
     bool bad[N * N] = {false};
     uint64_t rng = 1;
-    start(&t, 0, true);
-    g_assert_true(view_all(&t, views) == views + VIEWS);
+    struct testing *t = start(0, true);
+    g_assert_true(view_all(t, views) == views + VIEWS);
     for (unsigned step = 0; step < 20000; step++) {
         const struct view *v = &views[duet_random_below(&rng, VIEWS)];
         const int mode = 1 + (int)duet_random_below(&rng, 3);
@@ -355,43 +347,42 @@ static void test_elements(void)
         const bool acquires = duet_random_below(&rng, 8) == 0;
         const bool fails = !acquires && duet_random_below(&rng, 4) == 0;
         if (step % 100 == 99) { /* what is cut anew is as it was */
-            (void)!duet_uncut(t.core, views[VIEWS - 7].handle);
+            (void)!duet_uncut(t->core, views[VIEWS - 7].handle);
             const struct duet_part some = {1, 2, 6, 7};
-            g_assert_cmpint(duet_cut(t.core, views->handle, &some, 1, &views[VIEWS - 7].handle), ==,
-                            DUET_OK);
-            (void)view_rows(&t, &views[VIEWS - 6], views[VIEWS - 7].handle, &some, 6);
+            g_assert_cmpint(duet_cut(t->core, views->handle, &some, 1, &views[VIEWS - 7].handle),
+                            ==, DUET_OK);
+            (void)view_rows(t, &views[VIEWS - 6], views[VIEWS - 7].handle, &some, 6);
         }
         if (acquires) {
-            g_assert_cmpint(duet_acquire(t.core, v->handle, (enum duet_mode)mode), ==,
+            g_assert_cmpint(duet_acquire(t->core, v->handle, (enum duet_mode)mode), ==,
                             hopeless ? DUET_EDATA : DUET_OK);
-            g_assert_cmpint(duet_release(t.core, v->handle), ==, DUET_OK);
+            g_assert_cmpint(duet_release(t->core, v->handle), ==, DUET_OK);
         } else {
-            task(&t, v->handle, mode, NULL, 0);
+            task(t, v->handle, mode, NULL, 0);
             if (fails && !hopeless)
-                fail(&t, CPU);
-            g_assert_cmpuint(go(&t, NULL), ==, !hopeless && !fails);
+                fail(t, CPU);
+            g_assert_cmpuint(go(t, NULL), ==, !hopeless && !fails);
         }
         for (unsigned i = 0; i < N * N; i++)
             if (v->has[i] && (mode & DUET_W))
                 bad[i] = hopeless || fails || (bad[i] && (mode & DUET_R));
         for (unsigned i = 0; i < VIEWS; i++)
-            g_assert_true(duet_valid(t.core, views[i].handle) == !meet(&views[i], bad));
+            g_assert_true(duet_valid(t->core, views[i].handle) == !meet(&views[i], bad));
     }
-    end(&t);
+    end(t);
 }
 
 /* Tasks without data fail and are none of the others' business. */
 static void test_no_data(void)
 {
-    struct testing t;
-    start(&t, 0, true);
+    struct testing *t = start(0, true);
     for (unsigned i = 0; i < 4; i++)
-        task(&t, NULL, 0, NULL, 0);
-    fail(&t, CPU);
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    check_failures(&t, 1, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EIO);
-    end(&t);
+        task(t, NULL, 0, NULL, 0);
+    fail(t, CPU);
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    check_failures(t, 1, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
+    end(t);
 }
 
 TEST_MAIN(test_keep_going, test_stop, test_cancelled, test_acquire, test_lost, test_copy,

@@ -79,13 +79,14 @@ static void failed(void *gate, int error, const char *why)
 static const struct duet__gate gate = {submit, wait,      acquire, release,     unregister,
                                        hint,   reduction, recover, stats_reset, failed};
 
-static void start(struct testing *t, struct keeper *keeper)
+static struct testing *start(struct keeper *keeper)
 {
-    lost_start(t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
     *keeper = (struct keeper){.core = t->core};
     g_assert_null(duet__core_gate_arg(t->core));
     duet__core_gate(t->core, &gate, keeper);
     g_assert_true(duet__core_gate_arg(t->core) == keeper);
+    return t;
 }
 
 /* Each call, by the application, or inside a kernel where it may be made there. */
@@ -127,69 +128,65 @@ static void at_end(struct duet_runtime *core, void *arg, int status)
 
 static void test_calls(void)
 {
-    struct testing t;
     struct keeper keeper;
-    start(&t, &keeper);
-    use(&t, false);
+    struct testing *t = start(&keeper);
+    use(t, false);
     const unsigned once[] = {3, 1, 1, 1, 1, 1, 3, 1, 1, 1};
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
     /* what is not of this runtime is refused before the gate */
-    struct testing other;
-    testing_init(&other, &(struct testing_machine){.cpus = 1}, "eager", 1);
-    struct duet_handle *h = testing_handle(&other, 8);
-    g_assert_cmpint(duet_insert(t.core, t.any, DUET_RW, h, 0), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_insert(t.core, other.any, 0), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_prefetch(t.core, h, 1), ==, DUET_EINVAL);
-    testing_fini(&other);
+    struct testing *other = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
+    struct duet_handle *h = testing_handle(other, 8);
+    g_assert_cmpint(duet_insert(t->core, t->any, DUET_RW, h, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_insert(t->core, other->any, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_prefetch(t->core, h, 1), ==, DUET_EINVAL);
+    testing_fini(other);
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
-    use(&t, true);
+    use(t, true);
     g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
     /* a `done` is inside, too */
-    g_assert_cmpint(duet_insert(t.core, t.any, DUET_DONE, (duet_done_fn)at_end, (void *)&t,
+    g_assert_cmpint(duet_insert(t->core, t->any, DUET_DONE, (duet_done_fn)at_end, (void *)t,
                                 DUET_VALUE, &(double){1e6}, sizeof(double), 0),
                     ==, DUET_OK);
-    (void)go(&t, NULL);
+    (void)go(t, NULL);
     g_assert_cmpuint(keeper.calls[SUBMIT], ==, once[SUBMIT] + 1);
-    duet__core_gate(t.core, NULL, NULL);
-    use(&t, false);
+    duet__core_gate(t->core, NULL, NULL);
+    use(t, false);
     g_assert_cmpuint(keeper.calls[SUBMIT], ==, once[SUBMIT] + 1);
-    lost_end(&t, DUET_OK, NULL);
+    lost_end(t, DUET_OK, NULL);
 }
 
 static void test_failure(void)
 {
-    struct testing t;
     struct keeper keeper;
-    start(&t, &keeper);
-    submit_to(&t, t.cpu, NULL, NULL, 0, NULL, 0);
-    struct duet__engine_command run = expect_run(&t, 0);
-    testing_done(&t, &run, 1e-3, DUET_EINVAL);
-    duet__fail_run(t.core, DUET_ECANCELED, "another one");
+    struct testing *t = start(&keeper);
+    submit_to(t, t->cpu, NULL, NULL, 0, NULL, 0);
+    struct duet__engine_command run = expect_run(t, 0);
+    testing_done(t, &run, 1e-3, DUET_EINVAL);
+    duet__fail_run(t->core, DUET_ECANCELED, "another one");
     g_assert_cmpuint(keeper.failures, ==, 1);
     g_assert_nonnull(strstr(keeper.why.text, "for_cpus"));
-    lost_end(&t, DUET_EINVAL, "for_cpus");
+    lost_end(t, DUET_EINVAL, "for_cpus");
 }
 
 /* Behind a gate what has no address may be another process's: the core finds a place for it. */
 static void test_no_address(void)
 {
-    struct testing t;
     struct keeper keeper;
-    start(&t, &keeper);
-    t.core->computes = true;
+    struct testing *t = start(&keeper);
+    t->core->computes = true;
     double numbers[8];
     struct duet_handle *handle;
     const struct duet_array arrays[] = {{NULL, 5, 7, 6, 8}, {numbers, 8, 1, 8, 8}};
-    REFUSED(t.core, duet_register_arrays(t.core, arrays, 2, &handle), DUET_EINVAL, "some arrays");
-    g_assert_cmpint(duet_register_arrays(t.core, arrays, 1, &handle), ==, DUET_OK);
-    g_assert_false(duet_valid(t.core, handle));
-    submit_to(&t, t.cpu, NULL, handle, DUET_W, NULL, 0);
-    (void)go(&t, NULL);
+    REFUSED(t->core, duet_register_arrays(t->core, arrays, 2, &handle), DUET_EINVAL, "some arrays");
+    g_assert_cmpint(duet_register_arrays(t->core, arrays, 1, &handle), ==, DUET_OK);
+    g_assert_false(duet_valid(t->core, handle));
+    submit_to(t, t->cpu, NULL, handle, DUET_W, NULL, 0);
+    (void)go(t, NULL);
     g_assert_nonnull(duet_address(handle));
-    g_assert_cmpint(duet_register_matrix(t.core, NULL, 3, 3, 4, 8, &handle), ==, DUET_OK);
-    submit_to(&t, t.cpu, NULL, handle, DUET_R, NULL, 0);
-    (void)go(&t, NULL);
-    lost_end(&t, DUET_EINVAL, "nothing has written before");
+    g_assert_cmpint(duet_register_matrix(t->core, NULL, 3, 3, 4, 8, &handle), ==, DUET_OK);
+    submit_to(t, t->cpu, NULL, handle, DUET_R, NULL, 0);
+    (void)go(t, NULL);
+    lost_end(t, DUET_EINVAL, "nothing has written before");
 }
 
 TEST_MAIN(test_calls, test_failure, test_no_address)

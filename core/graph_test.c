@@ -66,36 +66,36 @@ static void submit(struct program *p, struct testing *t, struct duet_handle *con
 
 static void random_program(uint64_t seed)
 {
-    OWNED(testing_fini) struct testing t;
     struct program p = {.count = {0}};
     struct duet_handle *handles[HANDLES];
     struct duet__engine_command commands[WORKERS] = {{.kind = DUET_IDLE}};
     unsigned submitted = 0, done = 0;
     uint64_t rng = seed;
-    testing_init(&t, &(struct testing_machine){.cpus = WORKERS}, "eager", seed);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = WORKERS}, "eager", seed);
     for (unsigned h = 0; h < HANDLES; h++)
-        handles[h] = testing_handle(&t, 8);
+        handles[h] = testing_handle(t, 8);
     while (done < TASKS) {
         unsigned w = duet_random_below(&rng, WORKERS);
         if (submitted < TASKS && duet_random_below(&rng, 2)) {
-            submit(&p, &t, handles, &rng, submitted++);
+            submit(&p, t, handles, &rng, submitted++);
         } else if (commands[w].kind == DUET_RUN) {
             p.done[duet_task_id(commands[w].task) - 1] = true;
-            testing_done(&t, &commands[w], 1e-6, 0);
+            testing_done(t, &commands[w], 1e-6, 0);
             commands[w].kind = DUET_IDLE;
             done++;
         } else {
-            commands[w] = testing_next(&t, w);
+            commands[w] = testing_next(t, w);
             if (commands[w].kind == DUET_RUN) {
                 unsigned task = (unsigned)duet_task_id(commands[w].task) - 1;
                 g_assert_true(runnable(&p, task) && !p.running[task]);
                 p.running[task] = true;
             }
         }
-        check_ready(&p, &t);
+        check_ready(&p, t);
     }
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, TASKS);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, TASKS);
 }
 
 static void test_random(void)
@@ -108,20 +108,20 @@ static void test_pairs(void)
 {
     for (int first = DUET_R; first <= DUET_RW; first++) {
         for (int second = DUET_R; second <= DUET_RW; second++) {
-            OWNED(testing_fini) struct testing t;
-            testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
-            struct duet_handle *h = testing_handle(&t, 8);
-            (void)testing_submit(&t, t.any, h, first, NULL, 0, 0);
-            (void)testing_submit(&t, t.any, h, second, NULL, 0, 0);
-            struct duet__engine_command a = testing_next(&t, 0), b = testing_next(&t, 1);
+            OWNED(testing_end)
+            struct testing *t = testing_init(&(struct testing_machine){.cpus = 2}, "eager", 1);
+            struct duet_handle *h = testing_handle(t, 8);
+            (void)testing_submit(t, t->any, h, first, NULL, 0, 0);
+            (void)testing_submit(t, t->any, h, second, NULL, 0, 0);
+            struct duet__engine_command a = testing_next(t, 0), b = testing_next(t, 1);
             g_assert_cmpint(a.kind, ==, DUET_RUN);
             g_assert_cmpint(b.kind, ==, ((first | second) & DUET_W) ? DUET_IDLE : DUET_RUN);
-            testing_done(&t, &a, 1e-6, 0);
+            testing_done(t, &a, 1e-6, 0);
             if (b.kind == DUET_IDLE)
-                b = testing_next(&t, 1);
+                b = testing_next(t, 1);
             g_assert_cmpint(b.kind, ==, DUET_RUN);
             g_assert_cmpuint(duet_task_id(b.task), ==, 2);
-            testing_done(&t, &b, 1e-6, 0);
+            testing_done(t, &b, 1e-6, 0);
         }
     }
 }
@@ -129,73 +129,73 @@ static void test_pairs(void)
 /* Readers after a writer start together; the next writer waits for all; readers do not overtake. */
 static void test_groups(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet__engine_command commands[5];
-    testing_init(&t, &(struct testing_machine){.cpus = 5}, "eager", 1);
-    struct duet_handle *h = testing_handle(&t, 8);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 5}, "eager", 1);
+    struct duet_handle *h = testing_handle(t, 8);
     static const int modes[] = {DUET_RW, DUET_R, DUET_R, DUET_W, DUET_R};
     for (unsigned i = 0; i < 5; i++)
-        (void)testing_submit(&t, t.any, h, modes[i], NULL, 0, 0);
-    commands[0] = testing_next(&t, 0);
-    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
-    testing_done(&t, &commands[0], 1e-6, 0);
+        (void)testing_submit(t, t->any, h, modes[i], NULL, 0, 0);
+    commands[0] = testing_next(t, 0);
+    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
+    testing_done(t, &commands[0], 1e-6, 0);
     for (unsigned i = 1; i < 3; i++)
-        g_assert_cmpint((commands[i] = testing_next(&t, i)).kind, ==, DUET_RUN);
-    g_assert_cmpint(testing_next(&t, 3).kind, ==, DUET_IDLE);
-    testing_done(&t, &commands[2], 1e-6, 0);
-    g_assert_cmpint(testing_next(&t, 3).kind, ==, DUET_IDLE);
-    testing_done(&t, &commands[1], 1e-6, 0);
-    g_assert_cmpuint(duet_task_id((commands[3] = testing_next(&t, 3)).task), ==, 4);
-    g_assert_cmpint(testing_next(&t, 4).kind, ==, DUET_IDLE);
-    testing_done(&t, &commands[3], 1e-6, 0);
-    g_assert_cmpuint(testing_work(&t, 4, NULL), ==, 1);
+        g_assert_cmpint((commands[i] = testing_next(t, i)).kind, ==, DUET_RUN);
+    g_assert_cmpint(testing_next(t, 3).kind, ==, DUET_IDLE);
+    testing_done(t, &commands[2], 1e-6, 0);
+    g_assert_cmpint(testing_next(t, 3).kind, ==, DUET_IDLE);
+    testing_done(t, &commands[1], 1e-6, 0);
+    g_assert_cmpuint(duet_task_id((commands[3] = testing_next(t, 3)).task), ==, 4);
+    g_assert_cmpint(testing_next(t, 4).kind, ==, DUET_IDLE);
+    testing_done(t, &commands[3], 1e-6, 0);
+    g_assert_cmpuint(testing_work(t, 4, NULL), ==, 1);
 }
 
 /* A handle named twice is one access, RW if mixed; the buffers keep their positions. */
 static void test_duplicates(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
-    struct duet_handle *h = testing_handle(&t, 8);
-    (void)testing_submit(&t, t.any, h, DUET_R, h, DUET_W, 0);
-    struct duet__engine_command command = testing_next(&t, 0);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 2}, "eager", 1);
+    struct duet_handle *h = testing_handle(t, 8);
+    (void)testing_submit(t, t->any, h, DUET_R, h, DUET_W, 0);
+    struct duet__engine_command command = testing_next(t, 0);
     g_assert_cmpuint(duet_task_accesses(command.task), ==, 2);
     g_assert_true(duet_task_reads(command.task, 0) && duet_task_writes(command.task, 0));
     g_assert_false(duet_task_reads(command.task, 1) || duet_task_writes(command.task, 1));
     g_assert_false(duet_task_reads(command.task, 2) || duet_task_writes(command.task, 2));
-    (void)testing_submit(&t, t.any, h, DUET_R, h, DUET_R, 0);
-    g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
-    testing_done(&t, &command, 1e-6, 0);
-    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 1);
+    (void)testing_submit(t, t->any, h, DUET_R, h, DUET_R, 0);
+    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
+    testing_done(t, &command, 1e-6, 0);
+    g_assert_cmpuint(testing_work(t, 1, NULL), ==, 1);
 }
 
 /* Tasks of 0, 1000 and 65,535 accesses; one access more is refused. */
 static void test_wide(void)
 {
     enum { WIDE = 1000, MOST = 65535 };
-    OWNED(testing_fini) struct testing t;
     double flops = 1;
-    testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "ws", 1);
     struct duet_access *accesses = g_new0(struct duet_access, MOST + 1);
     for (unsigned i = 0; i <= MOST; i++) {
-        accesses[i].handle = i < WIDE ? testing_handle(&t, 8) : accesses[i % WIDE].handle;
+        accesses[i].handle = i < WIDE ? testing_handle(t, 8) : accesses[i % WIDE].handle;
         accesses[i].mode = i % 2 ? DUET_R : DUET_RW;
     }
-    struct duet_task_desc desc = {.codelet = t.any,
+    struct duet_task_desc desc = {.codelet = t->any,
                                   .accesses = accesses,
                                   .args = &flops,
                                   .args_bytes = sizeof flops};
     static const unsigned counts[] = {0, WIDE, 1, WIDE, 9, WIDE};
     for (unsigned i = 0; i < G_N_ELEMENTS(counts); i++) {
         desc.access_count = counts[i];
-        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     }
     desc.access_count = MOST;
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     desc.access_count = MOST + 1;
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, G_N_ELEMENTS(counts) + 1);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, G_N_ELEMENTS(counts) + 1);
     g_free(accesses);
 }
 
@@ -203,52 +203,52 @@ static void test_wide(void)
 static void test_chain(void)
 {
     enum { LENGTH = 2000 };
-    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
-    testing_init(&t, &(struct testing_machine){.cpus = 2}, "ws", 1);
-    struct duet_handle *h = testing_handle(&t, 8);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 2}, "ws", 1);
+    struct duet_handle *h = testing_handle(t, 8);
     for (unsigned i = 0; i < LENGTH; i++) {
-        (void)testing_submit(&t, t.any, h, DUET_RW, NULL, 0, 0);
-        (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 0);
+        (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
+        (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 0);
     }
     uint64_t last = 0;
-    while (duet_tasks_done(t.core) < 2 * LENGTH) {
-        struct duet__engine_command command = testing_next(&t, 0);
+    while (duet_tasks_done(t->core) < 2 * LENGTH) {
+        struct duet__engine_command command = testing_next(t, 0);
         g_assert_cmpint(command.kind, ==, DUET_RUN);
         uint64_t id = duet_task_id(command.task);
         g_assert_true(id % 2 == 0 || id == last + 2 || id == 1);
         last = id % 2 ? id : last;
-        testing_done(&t, &command, 1e-6, 0);
+        testing_done(t, &command, 1e-6, 0);
     }
-    duet_stats(t.core, &stats);
+    duet_stats(t->core, &stats);
     g_assert_cmpfloat_with_epsilon(stats.critical_path_s, LENGTH * 1e-3, 1e-6);
 }
 
 /* The application's acquisition takes its turn like a task, and so does a release. */
 static void test_acquire(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
-    struct duet_handle *h = testing_handle(&t, 8);
-    g_assert_cmpint(duet_release(t.core, h), ==, DUET_EINVAL);
-    (void)testing_submit(&t, t.any, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(duet_acquire(t.core, h, DUET_R), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 1);
-    g_assert_cmpint(duet_acquire(t.core, h, DUET_R), ==, DUET_EINVAL);
-    (void)testing_submit(&t, t.any, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_ESTUCK);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "ws", 1);
+    struct duet_handle *h = testing_handle(t, 8);
+    g_assert_cmpint(duet_release(t->core, h), ==, DUET_EINVAL);
+    (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_acquire(t->core, h, DUET_R), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 1);
+    g_assert_cmpint(duet_acquire(t->core, h, DUET_R), ==, DUET_EINVAL);
+    (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_ESTUCK);
     g_assert_cmpstr(
-        duet_last_message(t.core), ==,
+        duet_last_message(t->core), ==,
         "1 task cannot go on: task 2 (for_cpus) waits for handle 1, which the application "
         "has acquired and not released");
-    g_assert_cmpint(duet_release(t.core, h), ==, DUET_OK);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t->core, h), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     /* unregistering waits for readers as well */
-    (void)testing_submit(&t, t.any, h, DUET_R, NULL, 0, 0);
-    struct duet__engine_command command = testing_next(&t, 0);
-    g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ESTUCK);
-    testing_done(&t, &command, 1e-6, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    (void)testing_submit(t, t->any, h, DUET_R, NULL, 0, 0);
+    struct duet__engine_command command = testing_next(t, 0);
+    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ESTUCK);
+    testing_done(t, &command, 1e-6, 0);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
 }
 
 TEST_MAIN(test_pairs, test_groups, test_duplicates, test_wide, test_chain, test_acquire,

@@ -7,10 +7,11 @@
 
 enum { CPU = 0, GPU = 1, PIECES_MAX = 32 };
 
-static void start(struct testing *t, bool computes)
+static struct testing *start(bool computes)
 {
-    testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager", 1);
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager", 1);
     t->core->computes = computes;
+    return t;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -87,7 +88,6 @@ static void test_blocks(void)
 {
     static double data[10000];
     static char slab[1 << 20];
-    struct testing t;
     struct duet_handle *handle;
     static const struct {
         size_t rows, cols, planes, ld, plane;
@@ -99,15 +99,15 @@ static void test_blocks(void)
                  {5, 4, 1, 7, 99, 1, 40, 4, 56},
                  {5, 4, 3, 7, 30, 3, 40, 4, 56}};
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        start(&t, true);
-        g_assert_cmpint(duet_register_block(t.core, data, cases[i].rows, cases[i].cols,
+        struct testing *t = start(true);
+        g_assert_cmpint(duet_register_block(t->core, data, cases[i].rows, cases[i].cols,
                                             cases[i].planes, cases[i].ld, cases[i].plane,
                                             sizeof *data, &handle),
                         ==, DUET_OK);
         const size_t bytes = cases[i].rows * cases[i].cols * cases[i].planes * sizeof *data;
         g_assert_cmpuint(handle->bytes, ==, bytes);
         g_assert_true(duet_address(handle) == data);
-        struct seen seen = bring(&t, handle, slab);
+        struct seen seen = bring(t, handle, slab);
         g_assert_cmpuint(seen.count, ==, cases[i].pieces);
         for (unsigned p = 0; p < seen.count; p++) {
             const struct duet__piece *piece = &seen.pieces[p];
@@ -119,8 +119,8 @@ static void test_blocks(void)
             if (piece->cols > 1)
                 g_assert_cmpuint(piece->from_pitch, ==, cases[i].pitch);
         }
-        g_assert_cmpint(duet_unregister(t.core, handle), ==, DUET_OK);
-        testing_fini(&t);
+        g_assert_cmpint(duet_unregister(t->core, handle), ==, DUET_OK);
+        testing_fini(t);
     }
 }
 
@@ -132,29 +132,28 @@ static void test_arrays(void)
     const struct duet_array arrays[] = {{rows, 11, 1, 11, 4},
                                         {columns, 50, 1, 50, 4},
                                         {values, 5, 10, 6, 8}};
-    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle, *other;
-    start(&t, true);
-    g_assert_cmpint(duet_register_arrays(t.core, arrays, 3, &handle), ==, DUET_OK);
+    OWNED(testing_end) struct testing *t = start(true);
+    g_assert_cmpint(duet_register_arrays(t->core, arrays, 3, &handle), ==, DUET_OK);
     g_assert_cmpuint(handle->bytes, ==, 44 + 200 + 400);
     g_assert_cmpuint(handle->slab_bytes, ==, 256 + 256 + 512);
-    struct seen seen = bring(&t, handle, slab);
+    struct seen seen = bring(t, handle, slab);
     g_assert_cmpuint(seen.count, ==, 3);
     g_assert_true(seen.pieces[1].from == columns && seen.pieces[1].to == slab + 256);
     g_assert_true(seen.pieces[2].from == values && seen.pieces[2].to == slab + 512);
     g_assert_cmpuint(seen.pieces[2].from_pitch, ==, 48);
     g_assert_cmpuint(seen.pieces[2].to_pitch, ==, 40);
     /* the memory of each is known */
-    refuses(&t, duet_register_vector(t.core, &columns[7], 1, 4, &other),
+    refuses(t, duet_register_vector(t->core, &columns[7], 1, 4, &other),
             "shares memory with handle 1");
-    refuses(&t, duet_register_arrays(t.core, arrays, 3, &other), "shares memory with handle 1");
-    g_assert_cmpint(duet_register_vector(t.core, &values[5], 1, 8, &other), ==,
+    refuses(t, duet_register_arrays(t->core, arrays, 3, &other), "shares memory with handle 1");
+    g_assert_cmpint(duet_register_vector(t->core, &values[5], 1, 8, &other), ==,
                     DUET_OK); /* between columns */
-    g_assert_cmpint(duet_unregister(t.core, handle), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, handle), ==, DUET_OK);
     const struct duet_array twice[] = {{rows, 11, 1, 11, 4}, {&rows[10], 1, 1, 1, 4}};
-    refuses(&t, duet_register_arrays(t.core, twice, 2, &handle), "shares memory");
+    refuses(t, duet_register_arrays(t->core, twice, 2, &handle), "shares memory");
     g_assert_null(handle);
-    g_assert_cmpint(duet_register_vector(t.core, rows, 11, 4, &handle), ==,
+    g_assert_cmpint(duet_register_vector(t->core, rows, 11, 4, &handle), ==,
                     DUET_OK); /* nothing is left */
 }
 
@@ -163,24 +162,23 @@ static void test_type(void)
     static int numbers[20];
     static char letters[20], slab[1 << 20];
     struct list list = {.count = 7, .room = 20, .numbers = numbers, .letters = letters};
-    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle, *other;
-    start(&t, true);
-    g_assert_cmpint(duet_register_object(t.core, &list_type, &list, &handle), ==, DUET_OK);
+    OWNED(testing_end) struct testing *t = start(true);
+    g_assert_cmpint(duet_register_object(t->core, &list_type, &list, &handle), ==, DUET_OK);
     g_assert_cmpuint(handle->bytes, ==, 100);
     g_assert_true(duet_address(handle) == &list);
-    refuses(&t, duet_register_vector(t.core, &letters[6], 1, 1, &other), "shares memory");
+    refuses(t, duet_register_vector(t->core, &letters[6], 1, 1, &other), "shares memory");
     list.count = 3; /* between acquire and release, say */
-    struct seen seen = bring(&t, handle, slab);
+    struct seen seen = bring(t, handle, slab);
     g_assert_cmpuint(seen.count, ==, 2);
     g_assert_true(seen.pieces[0].from == numbers && seen.pieces[0].to == slab);
     g_assert_cmpuint(seen.pieces[0].column_bytes, ==, 12);
     g_assert_true(seen.pieces[1].from == letters && seen.pieces[1].to == slab + 80);
     g_assert_true(list.numbers == numbers && list.letters == letters);
-    g_assert_cmpint(duet_unregister(t.core, handle), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, handle), ==, DUET_OK);
     list.count = 0; /* nothing to copy */
-    g_assert_cmpint(duet_register_object(t.core, &list_type, &list, &handle), ==, DUET_OK);
-    seen = bring(&t, handle, slab);
+    g_assert_cmpint(duet_register_object(t->core, &list_type, &list, &handle), ==, DUET_OK);
+    seen = bring(t, handle, slab);
     g_assert_cmpuint(seen.count, ==, 0);
 }
 
@@ -191,66 +189,65 @@ static void test_refused(void)
 {
     static int numbers[20];
     static char letters[20];
-    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle = NULL, *parts[4];
     struct list list = {.count = 20, .room = 20, .numbers = numbers, .letters = letters};
     struct duet_type type = list_type;
     const struct duet_array nowhere = {NULL, 3, 1, 3, 8}, narrow = {numbers, 3, 2, 2, 4};
-    start(&t, true);
-    refuses(&t, duet_register_block(t.core, numbers, 2, 2, 2, 2, 3, 4, &handle),
+    OWNED(testing_end) struct testing *t = start(true);
+    refuses(t, duet_register_block(t->core, numbers, 2, 2, 2, 2, 3, 4, &handle),
             "planes must not overlap");
-    refuses(&t, duet_register_block(t.core, numbers, 2, 2, 0, 2, 4, 4, &handle), "2 x 2 x 0");
-    refuses(&t, duet_register_block(t.core, numbers, 2, 2, SIZE_MAX, 2, 4, 4, &handle),
+    refuses(t, duet_register_block(t->core, numbers, 2, 2, 0, 2, 4, 4, &handle), "2 x 2 x 0");
+    refuses(t, duet_register_block(t->core, numbers, 2, 2, SIZE_MAX, 2, 4, 4, &handle),
             "address space");
-    refuses(&t, duet_register_block(t.core, NULL, 2, 2, 2, 2, 4, 4, &handle), "no address");
-    refuses(&t, duet_register_arrays(t.core, NULL, 3, &handle), "1 to 1024 arrays");
-    refuses(&t, duet_register_arrays(t.core, &nowhere, 1, &handle), "no address");
-    refuses(&t, duet_register_arrays(t.core, &narrow, 1, &handle), "leading dimension");
-    refuses(&t, duet_register_object(t.core, &type, NULL, &handle), "needs an object");
+    refuses(t, duet_register_block(t->core, NULL, 2, 2, 2, 2, 4, 4, &handle), "no address");
+    refuses(t, duet_register_arrays(t->core, NULL, 3, &handle), "1 to 1024 arrays");
+    refuses(t, duet_register_arrays(t->core, &nowhere, 1, &handle), "no address");
+    refuses(t, duet_register_arrays(t->core, &narrow, 1, &handle), "leading dimension");
+    refuses(t, duet_register_object(t->core, &type, NULL, &handle), "needs an object");
     type.place = NULL;
-    refuses(&t, duet_register_object(t.core, &type, &list, &handle), "all of its fields");
+    refuses(t, duet_register_object(t->core, &type, &list, &handle), "all of its fields");
     list.room = 19;
-    refuses(&t, duet_register_object(t.core, &list_type, &list, &handle),
+    refuses(t, duet_register_object(t->core, &list_type, &list, &handle),
             "type list: `copy` names a piece");
     list = (struct list){.count = 1, .room = 1};
-    refuses(&t, duet_register_object(t.core, &list_type, &list, &handle), "at no address");
+    refuses(t, duet_register_object(t->core, &list_type, &list, &handle), "at no address");
     list.room = 0;
-    refuses(&t, duet_register_object(t.core, &list_type, &list, &handle), "0 bytes");
-    g_assert_null(t.core->handles);
+    refuses(t, duet_register_object(t->core, &list_type, &list, &handle), "0 bytes");
+    g_assert_null(t->core->handles);
     /* what only matrices can be used for */
     const struct duet_array array = {numbers, 4, 4, 4, 4};
-    g_assert_cmpint(duet_register_arrays(t.core, &array, 1, &handle), ==, DUET_OK);
-    refuses(&t, duet_cut_blocks(t.core, handle, 2, 1, parts),
+    g_assert_cmpint(duet_register_arrays(t->core, &array, 1, &handle), ==, DUET_OK);
+    refuses(t, duet_cut_blocks(t->core, handle, 2, 1, parts),
             "several arrays, which cannot be cut");
-    refuses(&t, duet_cut_triangles(t.core, handle, DUET_DIAGONAL_LOWER, parts), "cannot be cut");
-    refuses(&t, duet_set_reduction(t.core, handle, t.any, t.any), "cannot be reduced");
+    refuses(t, duet_cut_triangles(t->core, handle, DUET_DIAGONAL_LOWER, parts), "cannot be cut");
+    refuses(t, duet_set_reduction(t->core, handle, t->any, t->any), "cannot be reduced");
     const struct duet_access scratch = {handle, DUET_SCRATCH};
-    const struct duet_task_desc task = {.codelet = t.any, .accesses = &scratch, .access_count = 1};
-    refuses(&t, duet_submit(t.core, &task), "is several arrays: name temporary data");
+    const struct duet_task_desc task = {.codelet = t->any, .accesses = &scratch, .access_count = 1};
+    refuses(t, duet_submit(t->core, &task), "is several arrays: name temporary data");
 }
 
 /* If nothing computes, data needs no address. */
 static void test_simulated(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     struct list list = {.count = 5, .room = 5};
     const struct duet_array arrays[] = {{NULL, 3, 1, 3, 8}, {NULL, 3, 1, 3, 8}};
     struct duet_handle *handles[3];
-    start(&t, false);
-    g_assert_cmpint(duet_register_block(t.core, NULL, 5, 4, 3, 7, 30, 8, &handles[0]), ==, DUET_OK);
-    g_assert_cmpint(duet_register_arrays(t.core, arrays, 2, &handles[1]), ==, DUET_OK);
-    g_assert_cmpint(duet_register_object(t.core, &list_type, &list, &handles[2]), ==, DUET_OK);
+    OWNED(testing_end) struct testing *t = start(false);
+    g_assert_cmpint(duet_register_block(t->core, NULL, 5, 4, 3, 7, 30, 8, &handles[0]), ==,
+                    DUET_OK);
+    g_assert_cmpint(duet_register_arrays(t->core, arrays, 2, &handles[1]), ==, DUET_OK);
+    g_assert_cmpint(duet_register_object(t->core, &list_type, &list, &handles[2]), ==, DUET_OK);
     for (unsigned i = 0; i < 3; i++)
-        (void)testing_submit(&t, t.gpu, handles[i], DUET_RW, NULL, 0, 0);
-    while (testing_work(&t, GPU, &log) + testing_work(&t, CPU, &log))
+        (void)testing_submit(t, t->gpu, handles[i], DUET_RW, NULL, 0, 0);
+    while (testing_work(t, GPU, &log) + testing_work(t, CPU, &log))
         ;
     g_assert_cmpuint(log.count, ==, 3);
     g_assert_cmpuint(log.copies[0].bytes, ==, 480);
     g_assert_cmpuint(log.copies[1].bytes, ==, 48);
     g_assert_cmpuint(log.copies[2].bytes, ==, 25);
     for (unsigned i = 0; i < 3; i++)
-        g_assert_cmpint(duet_unregister(t.core, handles[i]), ==, DUET_OK);
+        g_assert_cmpint(duet_unregister(t->core, handles[i]), ==, DUET_OK);
 }
 
 TEST_MAIN(test_blocks, test_arrays, test_type, test_refused, test_simulated)

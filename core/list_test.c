@@ -56,14 +56,14 @@ static void make_tasks(struct testing *t, struct duet_task **tasks)
 
 static void compare(const char *policy)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_task *outside[TASKS];
     struct model model = {.count = 0};
     unsigned left = TASKS;
     uint64_t rng = 3;
-    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
-    make_tasks(&t, outside);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
+    make_tasks(t, outside);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
     struct duet_list *list = duet_view_list(&view, 1);
     bool by_priority = list->order == DUET_HEAP;
     for (unsigned step = 0; step < STEPS; step++) {
@@ -77,7 +77,7 @@ static void compare(const char *policy)
             model.tasks[at] = task;
         } else {
             unsigned worker = duet_random_below(&rng, 4);
-            struct duet_task *task = expected(&t, &model, worker >= 2, head, by_priority);
+            struct duet_task *task = expected(t, &model, worker >= 2, head, by_priority);
             g_assert_true((head ? duet_pop_head : duet_pop_tail)(&view, list, worker) == task);
             if (task)
                 outside[left++] = task;
@@ -99,11 +99,11 @@ static void test_priority(void)
 /* The load of a worker is what its list and its slots are expected to take. */
 static void test_load(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_task *tasks[TASKS];
-    testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
-    make_tasks(&t, tasks);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
+    make_tasks(t, tasks);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
     g_assert_cmpfloat(duet_view_load(&view, 0), ==, 0);
     duet_push_tail(&view, duet_view_list(&view, 0), tasks[0]);
     duet_push_tail(&view, duet_view_list(&view, 0), tasks[1]);
@@ -111,11 +111,11 @@ static void test_load(void)
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 2e-3, 1e-9);
     (void)duet_pop_tail(&view, duet_view_list(&view, 0), 0);
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 1e-3, 1e-9);
-    struct duet__engine_command command = testing_next(&t, 0);
+    struct duet__engine_command command = testing_next(t, 0);
     g_assert_cmpint(command.kind, ==, DUET_RUN);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 0);
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 1e-3, 1e-9);
-    testing_done(&t, &command, 5e-3, 0);
+    testing_done(t, &command, 5e-3, 0);
     g_assert_cmpfloat(duet_view_load(&view, 0), ==, 0);
 }
 
@@ -123,20 +123,20 @@ static void test_load(void)
 static void test_misuse(void)
 {
     for (int mistake = 0; mistake < 2; mistake++) {
-        OWNED(testing_fini) struct testing t;
         struct duet_task *tasks[TASKS];
-        testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
-        make_tasks(&t, tasks);
-        struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+        OWNED(testing_end)
+        struct testing *t = testing_init(&(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
+        make_tasks(t, tasks);
+        struct duet_view view = testing_view(t, DUET_SUBMITTER);
         duet_push_tail(&view, duet_view_list(&view, 0), tasks[0]);
         if (mistake == 0)
             duet_push_head(&view, duet_view_list(&view, 1), tasks[0]);
         else
             g_assert_true(duet_view_list(&view, 99) == duet_view_shared(&view));
-        g_assert_cmpint(duet__run_error(t.core), ==, DUET_EINVAL);
+        g_assert_cmpint(duet__run_error(t->core), ==, DUET_EINVAL);
         struct duet_message stuck;
-        duet__explain(t.core, &stuck); /* begins with what has gone wrong */
-        TOLD(t.core, mistake ? "worker 99 of 2" : "twice");
+        duet__explain(t->core, &stuck); /* begins with what has gone wrong */
+        TOLD(t->core, mistake ? "worker 99 of 2" : "twice");
         g_assert_nonnull(strstr(stuck.text, mistake ? "worker 99 of 2; " : "twice; "));
         g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
     }
@@ -145,23 +145,23 @@ static void test_misuse(void)
 /* A pushed task wakes its owner if that is idle, else one idle worker that can run it. */
 static void test_wakes(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 3, .gpus = 2}, "ws", 1);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
-    g_assert_false(duet__hungry(t.core));
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
-    g_assert_true(duet__hungry(t.core));
-    (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
-    g_assert_true(t.woken[0]);
-    g_assert_cmpuint(t.wakes, ==, 1);
-    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    g_assert_cmpuint(t.wakes, ==, 2);
-    g_assert_true(t.woken[3] || t.woken[4]);
-    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    g_assert_true(t.woken[3] && t.woken[4]);
-    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    g_assert_cmpuint(t.wakes, ==, 3);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 3, .gpus = 2}, "ws", 1);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
+    g_assert_false(duet__hungry(t->core));
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_IDLE);
+    g_assert_true(duet__hungry(t->core));
+    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
+    g_assert_true(t->woken[0]);
+    g_assert_cmpuint(t->wakes, ==, 1);
+    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    g_assert_cmpuint(t->wakes, ==, 2);
+    g_assert_true(t->woken[3] || t->woken[4]);
+    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    g_assert_true(t->woken[3] && t->woken[4]);
+    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    g_assert_cmpuint(t->wakes, ==, 3);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 4);
 }
 
@@ -205,14 +205,15 @@ static void test_called_late(void)
                                               .push = push_nowhere,
                                               .pop = pop_late};
     for (uint64_t seed = 0; seed < 20; seed++) {
-        OWNED(testing_fini) struct testing t;
-        testing_init_policy(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, seed);
-        busy.t = &t;
-        busy.early = testing_create(&t, t.cpu, NULL, 0, NULL, 0, 0);
-        busy.late = testing_create(&t, t.any, NULL, 0, NULL, 0, 0);
-        g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
-        g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_RUN);
-        g_assert_true(t.woken[1]);
+        OWNED(testing_end)
+        struct testing *t =
+            testing_init_policy(&(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, seed);
+        busy.t = t;
+        busy.early = testing_create(t, t->cpu, NULL, 0, NULL, 0, 0);
+        busy.late = testing_create(t, t->any, NULL, 0, NULL, 0, 0);
+        g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
+        g_assert_cmpint(testing_next(t, 0).kind, ==, DUET_RUN);
+        g_assert_true(t->woken[1]);
     }
 }
 

@@ -8,14 +8,14 @@
 enum { CPU = 0, GPU = 1, GPU2 = 2, GPU3 = 3, BLOCK = SLAB_ALIGN };
 
 /* Each device is an architecture of its own, card0 ..., so that tasks can be sent to it. */
-static void start(struct testing *t, unsigned gpus, bool no_peer, unsigned blocks)
+static struct testing *start(unsigned gpus, bool no_peer, unsigned blocks)
 {
     struct testing_machine make = {.cpus = 1,
                                    .gpus = gpus,
                                    .gpu_archs = gpus,
                                    .no_peer = no_peer,
                                    .capacity_bytes = (uint64_t)blocks * BLOCK};
-    lost_start(t, &make, "eager");
+    return lost_start(&make, "eager");
 }
 
 static bool valid(const struct duet_handle *handle, unsigned node)
@@ -41,17 +41,16 @@ static struct duet_route *route(struct testing *t, unsigned source, unsigned des
 /* The only valid copy is lost: nobody notices until it is read; the reader does not run. */
 static void test_last_copy(void)
 {
-    struct testing t;
-    start(&t, 1, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    lose(&t, GPU);
+    struct testing *t = start(1, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    lose(t, GPU);
     g_assert_false(valid(a, 0) || valid(a, 1));
-    touch(&t, "cpu", b, DUET_RW);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    submit_to(&t, t.cpu, NULL, b, DUET_RW, a, DUET_R);
-    g_assert_cmpuint(go(&t, NULL), ==, 0);
-    lost_end(&t, DUET_ELOST,
+    touch(t, "cpu", b, DUET_RW);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    submit_to(t, t->cpu, NULL, b, DUET_RW, a, DUET_R);
+    g_assert_cmpuint(go(t, NULL), ==, 0);
+    lost_end(t, DUET_ELOST,
              "task 3 (for_cpus): the only valid copy of its data was lost with a device");
 }
 
@@ -59,91 +58,86 @@ static void test_last_copy(void)
 static void test_last_copy_for_device(void)
 {
     for (unsigned no_peer = 0; no_peer < 2; no_peer++) {
-        struct testing t;
-        start(&t, 2, no_peer, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        lose(&t, GPU);
-        submit_to(&t, t.gpu, "card1", b, DUET_RW, a, DUET_R);
-        g_assert_cmpuint(go(&t, NULL), ==, 0);
-        lost_end(&t, DUET_ELOST, "task 2 (for_gpus): the only valid copy of its data was lost");
+        struct testing *t = start(2, no_peer, 4);
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        lose(t, GPU);
+        submit_to(t, t->gpu, "card1", b, DUET_RW, a, DUET_R);
+        g_assert_cmpuint(go(t, NULL), ==, 0);
+        lost_end(t, DUET_ELOST, "task 2 (for_gpus): the only valid copy of its data was lost");
     }
 }
 
 /* A task that overwrites lost data does not need it, and makes it valid. */
 static void test_overwritten(void)
 {
-    struct testing t;
-    start(&t, 2, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "card0", b, DUET_W);
-    lose(&t, GPU);
-    touch(&t, "cpu", a, DUET_W);
-    touch(&t, "card1", b, DUET_W);
+    struct testing *t = start(2, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    touch(t, "card0", b, DUET_W);
+    lose(t, GPU);
+    touch(t, "cpu", a, DUET_W);
+    touch(t, "card1", b, DUET_W);
     g_assert_true(valid(a, 0) && valid(b, 2));
-    touch(&t, "cpu", b, DUET_R);
-    g_assert_cmpint(duet_acquire(t.core, a, DUET_R), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
-    lost_end(&t, DUET_OK, "");
+    touch(t, "cpu", b, DUET_R);
+    g_assert_cmpint(duet_acquire(t->core, a, DUET_R), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
+    lost_end(t, DUET_OK, "");
 }
 
 /* Valid in the host's memory too: read from there. */
 static void test_valid_on_host(void)
 {
-    struct testing t;
     struct testing_log log = {0};
-    start(&t, 2, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "cpu", a, DUET_R);
-    lose(&t, GPU);
+    struct testing *t = start(2, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    touch(t, "cpu", a, DUET_R);
+    lose(t, GPU);
     g_assert_true(valid(a, 0) && !valid(a, 1));
-    submit_to(&t, t.gpu, "card1", a, DUET_RW, NULL, 0);
-    g_assert_cmpuint(go(&t, &log), ==, 1);
+    submit_to(t, t->gpu, "card1", a, DUET_RW, NULL, 0);
+    g_assert_cmpuint(go(t, &log), ==, 1);
     g_assert_true(log.count == 1 && log.copies[0].source == DUET_HOST);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* Valid on another device only: from there, also to the host. */
 static void test_valid_on_device(void)
 {
-    struct testing t;
     struct testing_log log = {0};
-    start(&t, 3, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "card1", a, DUET_R);
+    struct testing *t = start(3, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    touch(t, "card1", a, DUET_R);
     g_assert_true(!valid(a, 0) && valid(a, 1) && valid(a, 2));
-    lose(&t, GPU);
-    submit_to(&t, t.gpu, "card2", a, DUET_R, NULL, 0);
-    g_assert_cmpuint(go(&t, &log), ==, 1);
-    submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
-    g_assert_cmpuint(go(&t, &log), ==, 1);
+    lose(t, GPU);
+    submit_to(t, t->gpu, "card2", a, DUET_R, NULL, 0);
+    g_assert_cmpuint(go(t, &log), ==, 1);
+    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
+    g_assert_cmpuint(go(t, &log), ==, 1);
     g_assert_cmpuint(log.count, ==, 2);
     g_assert_true(log.copies[0].source == 2 && log.copies[0].destination == 3);
     g_assert_true(log.copies[1].source == 2 && log.copies[1].destination == 0);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* A task that changes data in place runs again elsewhere on what was there before it began. */
 static void test_changed_in_place(void)
 {
-    struct testing t;
     struct testing_log log = {0};
     struct testing_machine make = {.cpus = 1, .gpus = 2};
-    lost_start(&t, &make, "eager");
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
-    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
-    testing_done(&t, &copy, 1e-6, DUET_OK);
-    struct duet__engine_command run = expect_run(&t, GPU);
-    lose(&t, GPU);
-    done_lost(&t, &run);
-    g_assert_cmpuint(go(&t, &log), ==, 1);
+    struct testing *t = lost_start(&make, "eager");
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    (void)testing_submit(t, t->gpu, a, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
+    testing_done(t, &copy, 1e-6, DUET_OK);
+    struct duet__engine_command run = expect_run(t, GPU);
+    lose(t, GPU);
+    done_lost(t, &run);
+    g_assert_cmpuint(go(t, &log), ==, 1);
     g_assert_true(log.count == 1 && log.copies[0].source == DUET_HOST);
     g_assert_true(valid(a, 2) && !valid(a, 0));
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -155,10 +149,10 @@ enum ending { QUEUED, ENDS_LOST, ENDS_WELL };
  * Two write-backs, the first in flight and the second queued (only one is decided at a time when
  * one makes enough room, so the next task needs two blocks).
  */
-static struct duet__engine_command write_back_two(struct testing *t, struct duet_handle **a,
+static struct duet__engine_command write_back_two(struct testing **made, struct duet_handle **a,
                                                   struct duet_handle **b)
 {
-    start(t, 2, false, 2);
+    struct testing *t = *made = start(2, false, 2);
     *a = testing_handle(t, BLOCK);
     *b = testing_handle(t, BLOCK);
     touch(t, "card0", *a, DUET_W);
@@ -174,20 +168,20 @@ static struct duet__engine_command write_back_two(struct testing *t, struct duet
 static void test_write_backs(void)
 {
     for (unsigned well = 0; well < 2; well++) {
-        struct testing t;
+        struct testing *t;
         struct duet_handle *a, *b;
         struct duet__engine_command out = write_back_two(&t, &a, &b);
-        lose(&t, GPU);
-        testing_done(&t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
-        expect_idle(&t, GPU);
+        lose(t, GPU);
+        testing_done(t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
+        expect_idle(t, GPU);
         g_assert_true(valid(a, 0) == (well != 0) && !valid(b, 0));
-        g_assert_cmpuint(go(&t, NULL), ==, 1);
-        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-        submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
-        g_assert_cmpuint(go(&t, NULL), ==, well);
-        submit_to(&t, t.cpu, NULL, b, DUET_R, NULL, 0);
-        g_assert_cmpuint(go(&t, NULL), ==, 0);
-        lost_end(&t, DUET_ELOST,
+        g_assert_cmpuint(go(t, NULL), ==, 1);
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+        submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
+        g_assert_cmpuint(go(t, NULL), ==, well);
+        submit_to(t, t->cpu, NULL, b, DUET_R, NULL, 0);
+        g_assert_cmpuint(go(t, NULL), ==, 0);
+        lost_end(t, DUET_ELOST,
                  well ? "task 5 (for_cpus): the only" : "task 4 (for_cpus): the only");
     }
 }
@@ -197,21 +191,21 @@ static void test_waiting_for_write_back(void)
 {
     for (unsigned second = 0; second < 2; second++) {
         for (unsigned well = 0; well < 2; well++) {
-            struct testing t;
+            struct testing *t;
             struct duet_handle *a, *b;
             struct duet__engine_command out = write_back_two(&t, &a, &b);
-            submit_to(&t, t.cpu, NULL, second ? b : a, DUET_R, NULL, 0);
-            expect_idle(&t, CPU);
-            lose(&t, GPU);
-            testing_done(&t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
-            expect_idle(&t, GPU);
+            submit_to(t, t->cpu, NULL, second ? b : a, DUET_R, NULL, 0);
+            expect_idle(t, CPU);
+            lose(t, GPU);
+            testing_done(t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
+            expect_idle(t, GPU);
             bool good = well && !second;
-            unsigned runs = go(&t, NULL);
+            unsigned runs = go(t, NULL);
             if (good)
                 g_assert_cmpuint(runs, ==, 2);
             else
                 g_assert_cmpuint(runs, <=, 1);
-            lost_end(&t, good ? DUET_OK : DUET_ELOST,
+            lost_end(t, good ? DUET_OK : DUET_ELOST,
                      second ? "handle 2: its only valid copy was lost with gpu0"
                             : "handle 1: its only valid copy was lost with gpu0");
         }
@@ -221,17 +215,17 @@ static void test_waiting_for_write_back(void)
 /* A task that overwrites waits for the copy as well, and needs nothing of it. */
 static void test_writer_waits(void)
 {
-    struct testing t;
+    struct testing *t;
     struct duet_handle *a, *b;
     struct duet__engine_command out = write_back_two(&t, &a, &b);
-    submit_to(&t, t.cpu, NULL, a, DUET_W, b, DUET_W);
-    expect_idle(&t, CPU);
-    lose(&t, GPU);
-    g_assert_cmpuint(go(&t, NULL), ==, 1); /* the device's, by the other device */
-    done_lost(&t, &out);
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    submit_to(t, t->cpu, NULL, a, DUET_W, b, DUET_W);
+    expect_idle(t, CPU);
+    lose(t, GPU);
+    g_assert_cmpuint(go(t, NULL), ==, 1); /* the device's, by the other device */
+    done_lost(t, &out);
+    g_assert_cmpuint(go(t, NULL), ==, 1);
     g_assert_true(valid(a, 0) && valid(b, 0));
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /*
@@ -240,55 +234,53 @@ static void test_writer_waits(void)
  */
 static void test_changed_while_leaving(void)
 {
-    struct testing t;
     struct testing_log log = {0};
-    start(&t, 1, false, 2);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "card0", b, DUET_W);
-    submit_to(&t, t.any, "cuda,cpu", testing_handle(&t, BLOCK), DUET_W, NULL, 0);
-    struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
-    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK); /* makes room otherwise */
-    submit_to(&t, t.any, NULL, a, DUET_RW, NULL, 0);
-    struct duet__engine_command other = expect_run(&t, GPU);
-    expect_idle(&t, GPU);
-    testing_done(&t, &out, 1e-6, DUET_OK);
-    g_assert_true(t.woken[GPU]);
-    struct duet__engine_command run = expect_run(&t, GPU);
+    struct testing *t = start(1, false, 2);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    touch(t, "card0", b, DUET_W);
+    submit_to(t, t->any, "cuda,cpu", testing_handle(t, BLOCK), DUET_W, NULL, 0);
+    struct duet__engine_command out = expect_copy(t, GPU, a, 1, 0);
+    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_OK); /* makes room otherwise */
+    submit_to(t, t->any, NULL, a, DUET_RW, NULL, 0);
+    struct duet__engine_command other = expect_run(t, GPU);
+    expect_idle(t, GPU);
+    testing_done(t, &out, 1e-6, DUET_OK);
+    g_assert_true(t->woken[GPU]);
+    struct duet__engine_command run = expect_run(t, GPU);
     g_assert_true(valid(a, 0) && valid(a, 1));
-    lose(&t, GPU);
-    done_lost(&t, &other);
-    done_lost(&t, &run);
-    g_assert_cmpuint(go(&t, &log), ==, 2);
+    lose(t, GPU);
+    done_lost(t, &other);
+    done_lost(t, &run);
+    g_assert_cmpuint(go(t, &log), ==, 2);
     g_assert_cmpuint(log.count, ==, 0);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* The data is valid on another device: the copy comes from there instead. */
 static void test_other_source(void)
 {
     for (enum ending ending = QUEUED; ending <= ENDS_WELL; ending++) {
-        struct testing t;
         struct testing_log log = {0};
-        start(&t, 2, false, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        touch(&t, "card1", a, DUET_R);
-        submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
-        expect_idle(&t, CPU);
+        struct testing *t = start(2, false, 4);
+        struct duet_handle *a = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        touch(t, "card1", a, DUET_R);
+        submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
+        expect_idle(t, CPU);
         struct duet__engine_command out = {.kind = DUET_IDLE};
         if (ending != QUEUED)
-            out = expect_copy(&t, GPU, a, 1, 0);
-        lose(&t, GPU);
+            out = expect_copy(t, GPU, a, 1, 0);
+        lose(t, GPU);
         if (ending == ENDS_LOST)
-            done_lost(&t, &out);
+            done_lost(t, &out);
         if (ending == ENDS_WELL)
-            testing_done(&t, &out, 1e-6, DUET_OK);
-        g_assert_cmpuint(go(&t, &log), ==, 1);
+            testing_done(t, &out, 1e-6, DUET_OK);
+        g_assert_cmpuint(go(t, &log), ==, 1);
         g_assert_cmpuint(log.count, ==, ending != ENDS_WELL);
         if (log.count)
             g_assert_true(log.copies[0].source == 2 && log.copies[0].destination == 0);
-        lost_end(&t, DUET_OK, "");
+        lost_end(t, DUET_OK, "");
     }
 }
 
@@ -299,22 +291,21 @@ static void test_other_source(void)
 static void test_stalled_behind(void)
 {
     for (unsigned well = 0; well < 2; well++) {
-        struct testing t;
-        start(&t, 2, false, 1);
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        touch(&t, "card1", a, DUET_R);
-        submit_to(&t, t.cpu, NULL, a, DUET_R, NULL, 0);
-        expect_idle(&t, CPU);
-        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
-        lose(&t, GPU);
-        submit_to(&t, t.gpu, "card1", b, DUET_W, NULL, 0);
-        expect_idle(&t, GPU2);
-        g_assert_true(atomic_load(&t.core->nodes[2].blocked));
-        testing_done(&t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
-        expect_idle(&t, GPU);
-        g_assert_cmpuint(go(&t, NULL), ==, 2);
-        lost_end(&t, DUET_OK, "");
+        struct testing *t = start(2, false, 1);
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        touch(t, "card1", a, DUET_R);
+        submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
+        expect_idle(t, CPU);
+        struct duet__engine_command out = expect_copy(t, GPU, a, 1, 0);
+        lose(t, GPU);
+        submit_to(t, t->gpu, "card1", b, DUET_W, NULL, 0);
+        expect_idle(t, GPU2);
+        g_assert_true(atomic_load(&t->core->nodes[2].blocked));
+        testing_done(t, &out, 1e-6, well ? DUET_OK : DUET_ELOST);
+        expect_idle(t, GPU);
+        g_assert_cmpuint(go(t, NULL), ==, 2);
+        lost_end(t, DUET_OK, "");
     }
 }
 
@@ -325,21 +316,20 @@ static void test_stalled_behind(void)
 static void test_old_arrives(void)
 {
     for (unsigned chained = 0; chained < 2; chained++) {
-        struct testing t;
-        start(&t, 3, true, 1);
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        submit_to(&t, t.gpu, "card0", b, DUET_W, NULL, 0);
-        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
-        touch(&t, "card1", a, DUET_W);
-        submit_to(&t, chained ? t.gpu : t.cpu, chained ? "card2" : "cpu", a, DUET_R, NULL, 0);
-        expect_idle(&t, chained ? GPU3 : CPU);
-        lose(&t, GPU2);
-        testing_done(&t, &out, 1e-6, DUET_OK);
+        struct testing *t = start(3, true, 1);
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        submit_to(t, t->gpu, "card0", b, DUET_W, NULL, 0);
+        struct duet__engine_command out = expect_copy(t, GPU, a, 1, 0);
+        touch(t, "card1", a, DUET_W);
+        submit_to(t, chained ? t->gpu : t->cpu, chained ? "card2" : "cpu", a, DUET_R, NULL, 0);
+        expect_idle(t, chained ? GPU3 : CPU);
+        lose(t, GPU2);
+        testing_done(t, &out, 1e-6, DUET_OK);
         g_assert_false(valid(a, 0));
-        (void)go(&t, NULL);
-        g_assert_cmpuint(duet_worker_stats(t.core, chained ? GPU3 : CPU).tasks, ==, 0);
-        lost_end(&t, DUET_ELOST, "handle 1: its only valid copy was lost with a device");
+        (void)go(t, NULL);
+        g_assert_cmpuint(duet_worker_stats(t->core, chained ? GPU3 : CPU).tasks, ==, 0);
+        lost_end(t, DUET_ELOST, "handle 1: its only valid copy was lost with a device");
     }
 }
 
@@ -350,25 +340,24 @@ static void test_old_arrives(void)
 static void test_chain_source(void)
 {
     for (enum ending ending = QUEUED; ending <= ENDS_WELL; ending++) {
-        struct testing t;
         struct testing_log log = {0};
-        start(&t, 2, true, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
-        expect_idle(&t, GPU2);
+        struct testing *t = start(2, true, 4);
+        struct duet_handle *a = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        submit_to(t, t->gpu, "card1", a, DUET_R, NULL, 0);
+        expect_idle(t, GPU2);
         struct duet__engine_command out = {.kind = DUET_IDLE};
         if (ending != QUEUED)
-            out = expect_copy(&t, GPU, a, 1, 0);
-        lose(&t, GPU);
+            out = expect_copy(t, GPU, a, 1, 0);
+        lose(t, GPU);
         if (ending == ENDS_LOST)
-            done_lost(&t, &out);
+            done_lost(t, &out);
         if (ending == ENDS_WELL)
-            testing_done(&t, &out, 1e-6, DUET_OK);
+            testing_done(t, &out, 1e-6, DUET_OK);
         bool good = ending == ENDS_WELL;
-        g_assert_cmpuint(go(&t, &log), ==, good);
+        g_assert_cmpuint(go(t, &log), ==, good);
         g_assert_cmpuint(log.count, ==, good);
-        lost_end(&t, good ? DUET_OK : DUET_ELOST,
+        lost_end(t, good ? DUET_OK : DUET_ELOST,
                  "handle 1: its only valid copy was lost with gpu0");
     }
 }
@@ -376,63 +365,60 @@ static void test_chain_source(void)
 /* A chain's data is also on a third device, which then sends it. */
 static void test_chain_other_source(void)
 {
-    struct testing t;
     struct testing_log log = {0};
-    start(&t, 3, true, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    route(&t, 1, 2)->direct = true;
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "card1", a, DUET_R); /* directly, so that the host has nothing */
+    struct testing *t = start(3, true, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    route(t, 1, 2)->direct = true;
+    touch(t, "card0", a, DUET_W);
+    touch(t, "card1", a, DUET_R); /* directly, so that the host has nothing */
     g_assert_false(valid(a, 0));
-    submit_to(&t, t.gpu, "card2", a, DUET_R, NULL, 0);
-    expect_idle(&t, GPU3);
-    struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
-    lose(&t, GPU);
-    done_lost(&t, &out);
-    g_assert_cmpuint(go(&t, &log), ==, 1);
+    submit_to(t, t->gpu, "card2", a, DUET_R, NULL, 0);
+    expect_idle(t, GPU3);
+    struct duet__engine_command out = expect_copy(t, GPU, a, 1, 0);
+    lose(t, GPU);
+    done_lost(t, &out);
+    g_assert_cmpuint(go(t, &log), ==, 1);
     g_assert_cmpuint(log.count, ==, 2);
     g_assert_true(log.copies[0].source == 2 && log.copies[0].destination == 0);
     g_assert_true(log.copies[1].source == 0 && log.copies[1].destination == 3);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* The destination is lost while the data is on its way to the host for it. */
 static void test_chain_destination(void)
 {
-    struct testing t;
     struct testing_machine make = {.cpus = 1, .gpus = 3, .gpu_archs = 2, .no_peer = true};
-    lost_start(&t, &make, "eager"); /* the first and the third are of one kind */
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    touch(&t, "card1", a, DUET_W);
-    submit_to(&t, t.gpu, "card0", a, DUET_R, NULL, 0);
-    expect_idle(&t, GPU);
-    struct duet__engine_command out = expect_copy(&t, GPU2, a, 2, 0);
-    lose(&t, GPU);
-    g_assert_cmpuint(t.core->workers[GPU].taken, ==, 1);
-    g_assert_cmpuint(go(&t, NULL), ==, 0);
-    testing_done(&t, &out, 1e-6, DUET_OK);
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    struct testing *t = lost_start(&make, "eager"); /* the first and the third are of one kind */
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    touch(t, "card1", a, DUET_W);
+    submit_to(t, t->gpu, "card0", a, DUET_R, NULL, 0);
+    expect_idle(t, GPU);
+    struct duet__engine_command out = expect_copy(t, GPU2, a, 2, 0);
+    lose(t, GPU);
+    g_assert_cmpuint(t->core->workers[GPU].taken, ==, 1);
+    g_assert_cmpuint(go(t, NULL), ==, 0);
+    testing_done(t, &out, 1e-6, DUET_OK);
+    g_assert_cmpuint(go(t, NULL), ==, 1);
     g_assert_true(valid(a, 0) && valid(a, 3) && !valid(a, 1));
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* Both ends are lost. */
 static void test_chain_both(void)
 {
     for (unsigned first = 0; first < 2; first++) {
-        struct testing t;
-        start(&t, 2, true, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        submit_to(&t, t.gpu, "cuda", a, DUET_R, NULL, 0);
-        submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
-        expect_idle(&t, GPU2);
-        struct duet__engine_command out = expect_copy(&t, GPU, a, 1, 0);
-        lose(&t, first ? GPU2 : GPU);
-        lose(&t, first ? GPU : GPU2);
-        done_lost(&t, &out);
-        g_assert_cmpuint(go(&t, NULL), ==, 0);
-        lost_end(&t, DUET_ELOST, "lost");
+        struct testing *t = start(2, true, 4);
+        struct duet_handle *a = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        submit_to(t, t->gpu, "cuda", a, DUET_R, NULL, 0);
+        submit_to(t, t->gpu, "card1", a, DUET_R, NULL, 0);
+        expect_idle(t, GPU2);
+        struct duet__engine_command out = expect_copy(t, GPU, a, 1, 0);
+        lose(t, first ? GPU2 : GPU);
+        lose(t, first ? GPU : GPU2);
+        done_lost(t, &out);
+        g_assert_cmpuint(go(t, NULL), ==, 0);
+        lost_end(t, DUET_ELOST, "lost");
     }
 }
 
@@ -445,65 +431,62 @@ static void test_chain_both(void)
  */
 static void test_told_by_peer(void)
 {
-    struct testing t;
     struct testing_log log = {0};
-    start(&t, 2, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    route(&t, 1, 2)->bandwidth_Bps = 1e12;
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "cpu", a, DUET_R);
-    submit_to(&t, t.gpu, "cuda", b, DUET_W, NULL, 0);
-    struct duet__engine_command run = expect_run(&t, GPU);
-    submit_to(&t, t.gpu, "card1", a, DUET_R, NULL, 0);
-    struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
-    testing_done(&t, &copy, 1e-6, DUET_ELOST);
-    copy = expect_copy(&t, GPU2, a, 0, 2);
+    struct testing *t = start(2, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    route(t, 1, 2)->bandwidth_Bps = 1e12;
+    touch(t, "card0", a, DUET_W);
+    touch(t, "cpu", a, DUET_R);
+    submit_to(t, t->gpu, "cuda", b, DUET_W, NULL, 0);
+    struct duet__engine_command run = expect_run(t, GPU);
+    submit_to(t, t->gpu, "card1", a, DUET_R, NULL, 0);
+    struct duet__engine_command copy = expect_copy(t, GPU2, a, 1, 2);
+    testing_done(t, &copy, 1e-6, DUET_ELOST);
+    copy = expect_copy(t, GPU2, a, 0, 2);
     g_assert_false(valid(a, 1));
-    testing_done(&t, &run, 1e-6, DUET_OK);
+    testing_done(t, &run, 1e-6, DUET_OK);
     g_assert_false(valid(b, 1));
-    g_assert_cmpuint(unfinished(t.core), ==, 2);
-    lose(&t, GPU);
-    testing_done(&t, &copy, 1e-6, DUET_OK);
-    g_assert_cmpuint(testing_work(&t, GPU2, &log), ==, 2);
+    g_assert_cmpuint(unfinished(t->core), ==, 2);
+    lose(t, GPU);
+    testing_done(t, &copy, 1e-6, DUET_OK);
+    g_assert_cmpuint(testing_work(t, GPU2, &log), ==, 2);
     g_assert_cmpuint(log.count, ==, 0);
     g_assert_true(valid(b, 2));
-    g_assert_cmpuint(duet_worker_stats(t.core, GPU).tasks, ==, 1); /* the first one */
-    lost_end(&t, DUET_OK, "");
+    g_assert_cmpuint(duet_worker_stats(t->core, GPU).tasks, ==, 1); /* the first one */
+    lost_end(t, DUET_OK, "");
 }
 
 /* A chain's data is nowhere else. */
 static void test_told_by_peer_too_late(void)
 {
-    struct testing t;
-    start(&t, 2, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    submit_to(&t, t.gpu, "card1", a, DUET_RW, NULL, 0);
-    struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
-    testing_done(&t, &copy, 1e-6, DUET_ELOST);
-    g_assert_cmpuint(go(&t, NULL), ==, 0);
-    lose(&t, GPU);
-    lost_end(&t, DUET_ELOST, "handle 1: its only valid copy was lost with gpu0");
+    struct testing *t = start(2, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    submit_to(t, t->gpu, "card1", a, DUET_RW, NULL, 0);
+    struct duet__engine_command copy = expect_copy(t, GPU2, a, 1, 2);
+    testing_done(t, &copy, 1e-6, DUET_ELOST);
+    g_assert_cmpuint(go(t, NULL), ==, 0);
+    lose(t, GPU);
+    lost_end(t, DUET_ELOST, "handle 1: its only valid copy was lost with gpu0");
 }
 
 /* The device that waits for room beside what a lost one is reading from it looks again. */
 static void test_pinned_by_lost(void)
 {
     for (unsigned well = 0; well < 2; well++) {
-        struct testing t;
-        start(&t, 2, false, 1);
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
-        submit_to(&t, t.any, "cpu,card1", a, DUET_R, NULL, 0);
-        struct duet__engine_command copy = expect_copy(&t, GPU2, a, 1, 2);
-        submit_to(&t, t.gpu, "card0", b, DUET_W, NULL, 0);
-        expect_idle(&t, GPU);
-        lose(&t, GPU2);
-        testing_done(&t, &copy, 1e-6, well ? DUET_OK : DUET_ELOST);
-        expect_idle(&t, GPU2);
-        g_assert_cmpuint(go(&t, NULL), ==, 2);
+        struct testing *t = start(2, false, 1);
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
+        submit_to(t, t->any, "cpu,card1", a, DUET_R, NULL, 0);
+        struct duet__engine_command copy = expect_copy(t, GPU2, a, 1, 2);
+        submit_to(t, t->gpu, "card0", b, DUET_W, NULL, 0);
+        expect_idle(t, GPU);
+        lose(t, GPU2);
+        testing_done(t, &copy, 1e-6, well ? DUET_OK : DUET_ELOST);
+        expect_idle(t, GPU2);
+        g_assert_cmpuint(go(t, NULL), ==, 2);
         g_assert_true(valid(a, 0) && valid(b, 1));
-        lost_end(&t, DUET_OK, "");
+        lost_end(t, DUET_OK, "");
     }
 }
 
@@ -531,42 +514,40 @@ static int wait_and_lose(void *engine, bool (*reached)(void *arg), void *arg)
 static void test_acquire(void)
 {
     for (unsigned elsewhere = 0; elsewhere < 2; elsewhere++) {
-        struct testing t;
         struct duet__engine_ops ops = testing_ops;
-        start(&t, 2, false, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK);
-        touch(&t, "card0", a, DUET_W);
+        struct testing *t = start(2, false, 4);
+        struct duet_handle *a = testing_handle(t, BLOCK);
+        touch(t, "card0", a, DUET_W);
         if (elsewhere)
-            touch(&t, "card1", a, DUET_R);
+            touch(t, "card1", a, DUET_R);
         held = (struct duet__engine_command){.kind = DUET_IDLE};
         ops.wait = wait_and_lose;
-        t.core->ops = &ops;
+        t->core->ops = &ops;
         int expected = elsewhere ? DUET_OK : DUET_ELOST;
-        g_assert_cmpint(duet_acquire(t.core, a, DUET_RW), ==, expected);
-        t.core->ops = &testing_ops;
-        g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
+        g_assert_cmpint(duet_acquire(t->core, a, DUET_RW), ==, expected);
+        t->core->ops = &testing_ops;
+        g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
         g_assert_true(valid(a, 0));
-        lost_end(&t, expected, "handle 1: its only valid copy was lost with gpu0");
+        lost_end(t, expected, "handle 1: its only valid copy was lost with gpu0");
     }
 }
 
 /* Data that was lost before: acquiring and unregistering say so and give the handle up. */
 static void test_acquire_after(void)
 {
-    struct testing t;
-    start(&t, 1, false, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    touch(&t, "card0", a, DUET_W);
-    touch(&t, "card0", b, DUET_W);
-    lose(&t, GPU);
-    g_assert_cmpint(duet_acquire(t.core, b, DUET_W), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t.core, b), ==, DUET_OK);
-    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK);
-    REFUSED(t.core, duet_acquire(t.core, a, DUET_R), DUET_ELOST,
+    struct testing *t = start(1, false, 4);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    touch(t, "card0", a, DUET_W);
+    touch(t, "card0", b, DUET_W);
+    lose(t, GPU);
+    g_assert_cmpint(duet_acquire(t->core, b, DUET_W), ==, DUET_OK);
+    g_assert_cmpint(duet_release(t->core, b), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_OK);
+    REFUSED(t->core, duet_acquire(t->core, a, DUET_R), DUET_ELOST,
             "handle 1: its only valid copy was lost");
-    g_assert_cmpint(duet_release(t.core, a), ==, DUET_OK);
-    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_ELOST);
-    lost_end(&t, DUET_ELOST, "handle 1");
+    g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_ELOST);
+    lost_end(t, DUET_ELOST, "handle 1");
 }
 
 TEST_MAIN(test_last_copy, test_last_copy_for_device, test_overwritten, test_valid_on_host,

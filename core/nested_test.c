@@ -28,24 +28,24 @@ static void nested_after(struct testing *t, const struct duet__engine_command *r
 static void test_order(void)
 {
     for (size_t p = 0; duet_policy_at(p); p++) {
-        struct testing t;
         uint64_t ids[4];
-        lost_start(&t, &(struct testing_machine){.cpus = 2}, duet_policy_at(p)->name);
-        struct duet_handle *h = testing_handle(&t, BLOCK);
-        uint64_t outer = testing_submit(&t, t.cpu, h, DUET_RW, NULL, 0, 0);
-        unsigned worker = t.woken[0] ? 0 : 1;
-        struct duet__engine_command run = expect_run(&t, worker);
-        uint64_t before = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
-        uint64_t inner = nested(&t, worker, t.cpu, h, DUET_RW);
-        uint64_t after = testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
-        g_assert_cmpuint(go(&t, NULL), ==, 0);
-        testing_done(&t, &run, 1e-6, 0);
-        t.woken[worker] = true;
-        g_assert_cmpuint(go(&t, NULL), ==, 3);
-        g_assert_cmpuint(plan_order(&t, ids, 4), ==, 4);
+        struct testing *t =
+            lost_start(&(struct testing_machine){.cpus = 2}, duet_policy_at(p)->name);
+        struct duet_handle *h = testing_handle(t, BLOCK);
+        uint64_t outer = testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
+        unsigned worker = t->woken[0] ? 0 : 1;
+        struct duet__engine_command run = expect_run(t, worker);
+        uint64_t before = testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
+        uint64_t inner = nested(t, worker, t->cpu, h, DUET_RW);
+        uint64_t after = testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
+        g_assert_cmpuint(go(t, NULL), ==, 0);
+        testing_done(t, &run, 1e-6, 0);
+        t->woken[worker] = true;
+        g_assert_cmpuint(go(t, NULL), ==, 3);
+        g_assert_cmpuint(plan_order(t, ids, 4), ==, 4);
         const uint64_t expected[] = {outer, before, inner, after};
         g_assert_cmpmem(ids, sizeof ids, expected, sizeof expected);
-        lost_end(&t, DUET_OK, "");
+        lost_end(t, DUET_OK, "");
     }
 }
 
@@ -53,45 +53,44 @@ static void test_order(void)
 static void test_taken_by_others(void)
 {
     for (size_t p = 0; duet_policy_at(p); p++) {
-        struct testing t;
-        lost_start(&t, &(struct testing_machine){.cpus = 3}, duet_policy_at(p)->name);
-        (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
+        struct testing *t =
+            lost_start(&(struct testing_machine){.cpus = 3}, duet_policy_at(p)->name);
+        (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
         unsigned worker = 0;
-        while (!t.woken[worker])
+        while (!t->woken[worker])
             worker++;
-        struct duet__engine_command run = expect_run(&t, worker);
+        struct duet__engine_command run = expect_run(t, worker);
         for (unsigned i = 0; i < 3; i++) {
-            (void)nested(&t, worker, t.cpu, NULL, 0);
+            (void)nested(t, worker, t->cpu, NULL, 0);
             if (duet_policy_at(p)->steal)
-                g_assert_cmpuint(go(&t, NULL), ==, 1);
+                g_assert_cmpuint(go(t, NULL), ==, 1);
         }
-        g_assert_cmpuint(unfinished(t.core), >=, 1);
-        testing_done(&t, &run, 1e-6, 0);
-        t.woken[worker] = true;
-        (void)go(&t, NULL);
-        lost_end(&t, DUET_OK, "");
+        g_assert_cmpuint(unfinished(t->core), >=, 1);
+        testing_done(t, &run, 1e-6, 0);
+        t->woken[worker] = true;
+        (void)go(t, NULL);
+        lost_end(t, DUET_OK, "");
     }
 }
 
 /* A device's kernel submits tasks for CPUs and for itself: they may run once it has ended. */
 static void test_from_device(void)
 {
-    struct testing t;
     struct testing_machine make = {.cpus = 1, .gpus = 1, .capacity_bytes = BLOCK};
     enum { GPU = 1 };
-    lost_start(&t, &make, "ws");
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
-    struct duet__engine_command run = expect_run(&t, GPU);
-    nested_after(&t, &run, t.gpu, b, DUET_W);
-    nested_after(&t, &run, t.cpu, b, DUET_R);
-    nested_after(&t, &run, t.cpu, NULL, 0);
-    g_assert_cmpuint(unfinished(t.core), ==, 4);
-    g_assert_cmpuint(go(&t, NULL), ==, 0);
-    testing_done(&t, &run, 1e-6, 0);
-    t.woken[GPU] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    lost_end(&t, DUET_OK, "");
+    struct testing *t = lost_start(&make, "ws");
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    (void)testing_submit(t, t->gpu, a, DUET_W, NULL, 0, 0);
+    struct duet__engine_command run = expect_run(t, GPU);
+    nested_after(t, &run, t->gpu, b, DUET_W);
+    nested_after(t, &run, t->cpu, b, DUET_R);
+    nested_after(t, &run, t->cpu, NULL, 0);
+    g_assert_cmpuint(unfinished(t->core), ==, 4);
+    g_assert_cmpuint(go(t, NULL), ==, 0);
+    testing_done(t, &run, 1e-6, 0);
+    t->woken[GPU] = true;
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    lost_end(t, DUET_OK, "");
 }
 
 /*
@@ -109,27 +108,26 @@ static void test_from_lost_device(void)
                 {false, false, DUET_ELOST, 0},
                 {true, true, DUET_ECANCELED, 0}};
     for (unsigned way = 0; way < G_N_ELEMENTS(ways); way++) {
-        struct testing t;
-        lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        (void)testing_submit(&t, ways[way].elsewhere ? t.any : t.gpu, a, DUET_W, NULL, 0, 0);
-        struct duet__engine_command run = expect_run(&t, GPU);
+        struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        (void)testing_submit(t, ways[way].elsewhere ? t->any : t->gpu, a, DUET_W, NULL, 0, 0);
+        struct duet__engine_command run = expect_run(t, GPU);
         for (unsigned i = 0; i < NESTED; i++)
-            nested_after(&t, &run, t.cpu, b, DUET_RW);
+            nested_after(t, &run, t->cpu, b, DUET_RW);
         if (ways[way].cancelled)
-            duet_cancel(t.core);
-        lose(&t, GPU);
-        done_lost(&t, &run);
+            duet_cancel(t->core);
+        lose(t, GPU);
+        done_lost(t, &run);
         if (!ways[way].error) {
-            run = expect_run(&t, CPU);
+            run = expect_run(t, CPU);
             for (unsigned i = 0; i < NESTED; i++)
-                (void)nested(&t, CPU, t.cpu, b, DUET_RW);
-            testing_done(&t, &run, 1e-6, 0);
+                (void)nested(t, CPU, t->cpu, b, DUET_RW);
+            testing_done(t, &run, 1e-6, 0);
         }
-        t.woken[CPU] = true;
-        (void)go(&t, NULL);
-        g_assert_cmpuint(duet_worker_stats(t.core, CPU).tasks, ==, ways[way].tasks);
-        lost_end(&t, ways[way].error, "");
+        t->woken[CPU] = true;
+        (void)go(t, NULL);
+        g_assert_cmpuint(duet_worker_stats(t->core, CPU).tasks, ==, ways[way].tasks);
+        lost_end(t, ways[way].error, "");
     }
 }
 
@@ -144,18 +142,17 @@ static int submits(struct plan *plan, struct duet_expansion *expansion,
 /* A nested task belongs to the application: a wait for the expanded task does not wait for it. */
 static void test_from_expansion(void)
 {
-    struct testing t;
-    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
     struct plan plan = {.expand = submits, .blocks = {b}};
-    (void)plan_submit(&t, &plan, a, DUET_RW, NULL, 0);
-    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
-    unsigned worker = t.woken[0] ? 0 : 1;
-    struct duet__engine_command free_one = expect_run(&t, worker);
-    g_assert_cmpuint(go(&t, NULL), ==, 2); /* the child and the successor */
-    g_assert_cmpuint(unfinished(t.core), ==, 1);
-    testing_done(&t, &free_one, 1e-6, 0);
-    lost_end(&t, DUET_OK, "");
+    (void)plan_submit(t, &plan, a, DUET_RW, NULL, 0);
+    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
+    unsigned worker = t->woken[0] ? 0 : 1;
+    struct duet__engine_command free_one = expect_run(t, worker);
+    g_assert_cmpuint(go(t, NULL), ==, 2); /* the child and the successor */
+    g_assert_cmpuint(unfinished(t->core), ==, 1);
+    testing_done(t, &free_one, 1e-6, 0);
+    lost_end(t, DUET_OK, "");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -172,9 +169,9 @@ static uint64_t submit_inside(struct testing *t, unsigned worker)
 }
 
 /* The kernel is known to take so long, and a task of it waits for the worker that was woken. */
-static void keep_start(struct testing *t, unsigned cpus, double seconds)
+static struct testing *keep_start(unsigned cpus, double seconds)
 {
-    lost_start(t, &(struct testing_machine){.cpus = cpus}, "ws");
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = cpus}, "ws");
     for (unsigned i = 0; i < 10; i++) {
         (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
         unsigned worker = 0;
@@ -185,6 +182,7 @@ static void keep_start(struct testing *t, unsigned cpus, double seconds)
         expect_idle(t, worker);
     }
     (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 0);
+    return t;
 }
 
 static uint64_t next_kept(struct testing *t, unsigned worker)
@@ -202,92 +200,88 @@ static uint64_t next_kept(struct testing *t, unsigned worker)
 /* The newest runs first, and nobody waits for a wake; the recording has all of them. */
 static void test_newest_first(void)
 {
-    struct testing t;
     uint64_t ids[4];
-    keep_start(&t, 1, 1e-6);
-    struct duet__engine_command run = expect_run(&t, 0);
+    struct testing *t = keep_start(1, 1e-6);
+    struct duet__engine_command run = expect_run(t, 0);
     for (unsigned i = 0; i < 3; i++)
-        ids[i] = submit_inside(&t, 0);
-    g_assert_cmpuint(t.ops.pushes, ==, 11);
-    testing_done(&t, &run, 1e-6, 0);
-    double start_s = t.now;
-    g_assert_true(duet__nested_any(t.core, 0));
-    g_assert_cmpuint(next_kept(&t, 0), ==, ids[2]);
-    g_assert_cmpuint(next_kept(&t, 0), ==, ids[1]);
-    g_assert_cmpuint(unfinished(t.core), >, 0);
-    g_assert_cmpuint(next_kept(&t, 0), ==, ids[0]);
-    g_assert_cmpuint(next_kept(&t, 0), ==, 0);
-    duet__nested_end(t.core, 0, start_s, t.now, &t.ops);
-    g_assert_false(duet__nested_any(t.core, 0));
-    g_assert_cmpuint(unfinished(t.core), ==, 0);
-    g_assert_cmpuint(t.ops.pushes, ==, 11);
-    expect_idle(&t, 0);
+        ids[i] = submit_inside(t, 0);
+    g_assert_cmpuint(t->ops.pushes, ==, 11);
+    testing_done(t, &run, 1e-6, 0);
+    double start_s = t->now;
+    g_assert_true(duet__nested_any(t->core, 0));
+    g_assert_cmpuint(next_kept(t, 0), ==, ids[2]);
+    g_assert_cmpuint(next_kept(t, 0), ==, ids[1]);
+    g_assert_cmpuint(unfinished(t->core), >, 0);
+    g_assert_cmpuint(next_kept(t, 0), ==, ids[0]);
+    g_assert_cmpuint(next_kept(t, 0), ==, 0);
+    duet__nested_end(t->core, 0, start_s, t->now, &t->ops);
+    g_assert_false(duet__nested_any(t->core, 0));
+    g_assert_cmpuint(unfinished(t->core), ==, 0);
+    g_assert_cmpuint(t->ops.pushes, ==, 11);
+    expect_idle(t, 0);
     struct duet_event *events = NULL;
     size_t count;
-    g_assert_cmpint(duet_trace_events(t.core, &events, &count), ==, DUET_OK);
+    g_assert_cmpint(duet_trace_events(t->core, &events, &count), ==, DUET_OK);
     g_assert_cmpuint(count, ==, 14);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpuint(events[11 + i].id, ==, ids[2 - i]);
     free(events);
-    t.woken[0] = true;
-    lost_end(&t, DUET_OK, "");
+    t->woken[0] = true;
+    lost_end(t, DUET_OK, "");
 }
 
 /* An idle worker is given the oldest, one after another, and what is left at the end. */
 static void test_oldest_given(void)
 {
-    struct testing t;
     uint64_t ids[4];
-    keep_start(&t, 2, 1e-6);
-    unsigned worker = t.woken[0] ? 0 : 1, other = 1 - worker;
-    struct duet__engine_command run = expect_run(&t, worker);
+    struct testing *t = keep_start(2, 1e-6);
+    unsigned worker = t->woken[0] ? 0 : 1, other = 1 - worker;
+    struct duet__engine_command run = expect_run(t, worker);
     for (unsigned i = 0; i < 4; i++)
-        ids[i] = submit_inside(&t, worker);
-    testing_done(&t, &run, 1e-6, 0);
-    g_assert_false(t.woken[other]);
-    g_assert_cmpuint(next_kept(&t, worker), ==, ids[3]);
-    g_assert_true(t.woken[other]);
-    struct duet__engine_command given = expect_run(&t, other);
+        ids[i] = submit_inside(t, worker);
+    testing_done(t, &run, 1e-6, 0);
+    g_assert_false(t->woken[other]);
+    g_assert_cmpuint(next_kept(t, worker), ==, ids[3]);
+    g_assert_true(t->woken[other]);
+    struct duet__engine_command given = expect_run(t, other);
     g_assert_cmpuint(given.task->id, ==, ids[0]);
-    g_assert_cmpuint(next_kept(&t, worker), ==, ids[2]);
-    duet__nested_end(t.core, worker, t.now, t.now, &t.ops);
-    testing_done(&t, &given, 1e-6, 0);
-    struct duet__engine_command last = expect_run(&t, other);
+    g_assert_cmpuint(next_kept(t, worker), ==, ids[2]);
+    duet__nested_end(t->core, worker, t->now, t->now, &t->ops);
+    testing_done(t, &given, 1e-6, 0);
+    struct duet__engine_command last = expect_run(t, other);
     g_assert_cmpuint(last.task->id, ==, ids[1]);
-    testing_done(&t, &last, 1e-6, 0);
-    expect_idle(&t, other);
-    expect_idle(&t, worker);
-    lost_end(&t, DUET_OK, "");
+    testing_done(t, &last, 1e-6, 0);
+    expect_idle(t, other);
+    expect_idle(t, worker);
+    lost_end(t, DUET_OK, "");
 }
 
 /* Tasks kept by a worker cannot be taken while a kernel runs, so long ones go to the policy. */
 static void test_long_not_kept(void)
 {
-    struct testing t;
-    keep_start(&t, 1, 1e-3);
-    struct duet__engine_command run = expect_run(&t, 0);
-    g_assert_cmpuint(submit_inside(&t, 0), ==, 0);
-    g_assert_false(duet__nested_any(t.core, 0));
-    g_assert_cmpuint(t.ops.pushes, ==, 12);
-    testing_done(&t, &run, 1e-6, 0);
-    t.woken[0] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 1);
-    lost_end(&t, DUET_OK, "");
+    struct testing *t = keep_start(1, 1e-3);
+    struct duet__engine_command run = expect_run(t, 0);
+    g_assert_cmpuint(submit_inside(t, 0), ==, 0);
+    g_assert_false(duet__nested_any(t->core, 0));
+    g_assert_cmpuint(t->ops.pushes, ==, 12);
+    testing_done(t, &run, 1e-6, 0);
+    t->woken[0] = true;
+    g_assert_cmpuint(go(t, NULL), ==, 1);
+    lost_end(t, DUET_OK, "");
 }
 
 /* A run that has failed begins none of them. */
 static void test_kept_and_failed(void)
 {
-    struct testing t;
-    keep_start(&t, 1, 1e-6);
-    struct duet__engine_command run = expect_run(&t, 0);
-    (void)submit_inside(&t, 0);
-    (void)submit_inside(&t, 0);
-    testing_done(&t, &run, 1e-6, DUET_EIO);
-    g_assert_cmpuint(next_kept(&t, 0), ==, 0);
-    duet__nested_end(t.core, 0, t.now, t.now, &t.ops);
-    expect_idle(&t, 0);
-    lost_end(&t, DUET_EIO, "for_cpus");
+    struct testing *t = keep_start(1, 1e-6);
+    struct duet__engine_command run = expect_run(t, 0);
+    (void)submit_inside(t, 0);
+    (void)submit_inside(t, 0);
+    testing_done(t, &run, 1e-6, DUET_EIO);
+    g_assert_cmpuint(next_kept(t, 0), ==, 0);
+    duet__nested_end(t->core, 0, t->now, t->now, &t->ops);
+    expect_idle(t, 0);
+    lost_end(t, DUET_EIO, "for_cpus");
 }
 
 TEST_MAIN(test_order, test_taken_by_others, test_from_device, test_from_lost_device,

@@ -12,59 +12,57 @@ static const struct testing_machine both = {.cpus = 1, .gpus = 1};
 
 static void test_checked(void)
 {
-    OWNED(testing_fini) struct testing t;
     char data[8];
-    testing_init(&t, &both, "eager", 1);
-    t.core->computes = true;
-    refuses(&t, duet_pin(t.core, data, 0), "0 bytes");
-    refuses(&t, duet_pin(t.core, data, SIZE_MAX), "the address space");
-    refuses(&t, duet_pin(t.core, NULL, 8), "NULL");
-    refuses(&t, duet_unpin(t.core, NULL), "NULL");
-    g_assert_cmpuint(t.pins + t.unpins, ==, 0);
+    OWNED(testing_end) struct testing *t = testing_init(&both, "eager", 1);
+    t->core->computes = true;
+    refuses(t, duet_pin(t->core, data, 0), "0 bytes");
+    refuses(t, duet_pin(t->core, data, SIZE_MAX), "the address space");
+    refuses(t, duet_pin(t->core, NULL, 8), "NULL");
+    refuses(t, duet_unpin(t->core, NULL), "NULL");
+    g_assert_cmpuint(t->pins + t->unpins, ==, 0);
     /* where nothing is computed, data may have no address, and nothing is done about it */
-    t.core->computes = false;
-    g_assert_cmpint(duet_pin(t.core, NULL, 8), ==, DUET_OK);
-    g_assert_cmpint(duet_unpin(t.core, NULL), ==, DUET_OK);
-    refuses(&t, duet_pin(t.core, NULL, 0), "0 bytes");
-    g_assert_cmpuint(t.pins + t.unpins, ==, 0);
+    t->core->computes = false;
+    g_assert_cmpint(duet_pin(t->core, NULL, 8), ==, DUET_OK);
+    g_assert_cmpint(duet_unpin(t->core, NULL), ==, DUET_OK);
+    refuses(t, duet_pin(t->core, NULL, 0), "0 bytes");
+    g_assert_cmpuint(t->pins + t->unpins, ==, 0);
 }
 
 static void test_passed_on(void)
 {
-    OWNED(testing_fini) struct testing t;
     char data[8];
-    testing_init(&t, &both, "eager", 1);
-    g_assert_cmpint(duet_pin(t.core, data, sizeof data), ==, DUET_OK);
-    g_assert_true(t.pins == 1 && t.pinned == data && t.pinned_bytes == sizeof data);
-    t.pinned = NULL;
-    g_assert_cmpint(duet_unpin(t.core, data), ==, DUET_OK);
-    g_assert_true(t.unpins == 1 && t.pinned == data);
-    t.pin_error = DUET_ENOMEM;
-    g_assert_cmpint(duet_pin(t.core, data, sizeof data), ==, DUET_ENOMEM);
-    g_assert_cmpstr(duet_last_message(t.core), ==, "refused by the test");
-    t.pin_error = DUET_EINVAL;
-    g_assert_cmpint(duet_unpin(t.core, data), ==, DUET_EINVAL);
+    OWNED(testing_end) struct testing *t = testing_init(&both, "eager", 1);
+    g_assert_cmpint(duet_pin(t->core, data, sizeof data), ==, DUET_OK);
+    g_assert_true(t->pins == 1 && t->pinned == data && t->pinned_bytes == sizeof data);
+    t->pinned = NULL;
+    g_assert_cmpint(duet_unpin(t->core, data), ==, DUET_OK);
+    g_assert_true(t->unpins == 1 && t->pinned == data);
+    t->pin_error = DUET_ENOMEM;
+    g_assert_cmpint(duet_pin(t->core, data, sizeof data), ==, DUET_ENOMEM);
+    g_assert_cmpstr(duet_last_message(t->core), ==, "refused by the test");
+    t->pin_error = DUET_EINVAL;
+    g_assert_cmpint(duet_unpin(t->core, data), ==, DUET_EINVAL);
     /* it is no failure of the run */
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
 }
 
 /* Simulations have none of the three. */
 static void test_no_slots(void)
 {
-    struct testing t;
     char data[8];
-    testing_init(&t, &both, "eager", 1);
-    struct duet__engine_ops few = *t.core->ops;
+    struct testing *t = testing_init(&both, "eager", 1);
+    struct duet__engine_ops few = *t->core->ops;
     few.pin = NULL;
     few.unpin = NULL;
     few.forget = NULL;
-    t.core->ops = &few;
-    g_assert_cmpint(duet_pin(t.core, data, sizeof data), ==, DUET_OK);
-    g_assert_cmpint(duet_unpin(t.core, data), ==, DUET_OK);
-    g_assert_cmpint(duet_pin(t.core, data, 0), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_unregister(t.core, testing_handle(&t, BLOCK)), ==, DUET_OK);
-    testing_fini(&t);
-    g_assert_cmpuint(t.pins + t.unpins + t.forgotten, ==, 0);
+    t->core->ops = &few;
+    g_assert_cmpint(duet_pin(t->core, data, sizeof data), ==, DUET_OK);
+    g_assert_cmpint(duet_unpin(t->core, data), ==, DUET_OK);
+    g_assert_cmpint(duet_pin(t->core, data, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_unregister(t->core, testing_handle(t, BLOCK)), ==, DUET_OK);
+    duet__core_free(t->core);
+    g_assert_cmpuint(t->pins + t->unpins + t->forgotten, ==, 0);
+    g_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -75,21 +73,21 @@ static void test_no_slots(void)
  */
 static void test_marks(void)
 {
-    struct testing t;
-    testing_init(&t, &both, "eager", 1);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    (void)testing_handle(&t, BLOCK);
+    struct testing *t = testing_init(&both, "eager", 1);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    (void)testing_handle(t, BLOCK);
     g_assert_true(duet__handle_mark(a) && duet__handle_mark(a) == duet__handle_mark(a));
     g_assert_true(duet__handle_mark(a) != duet__handle_mark(b));
     g_assert_null(atomic_load(duet__handle_mark(a)));
-    atomic_store(duet__handle_mark(a), &t);
+    atomic_store(duet__handle_mark(a), t);
     g_assert_null(atomic_load(duet__handle_mark(b)));
     uint64_t number = b->id;
-    g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK);
-    g_assert_cmpuint(t.forgotten, ==, 1);
-    g_assert_cmpuint(t.last_forgotten, ==, number);
-    testing_fini(&t);
-    g_assert_cmpuint(t.forgotten, ==, 3);
+    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_OK);
+    g_assert_cmpuint(t->forgotten, ==, 1);
+    g_assert_cmpuint(t->last_forgotten, ==, number);
+    duet__core_free(t->core);
+    g_assert_cmpuint(t->forgotten, ==, 3);
+    g_free(t);
 }
 
 static _Atomic(void *) *seen_mark;
@@ -105,22 +103,24 @@ static int expand_once(struct duet_expansion *expansion, const struct duet_call 
 /* Blocks of an expansion have none, and nobody is told of their end. */
 static void test_blocks(void)
 {
-    struct testing t;
     _Atomic(void *) other = NULL;
-    lost_start(&t, &both, "eager");
+    struct testing *t = lost_start(&both, "eager");
     const struct duet_codelet_desc desc = {.name = "whole", .expand = expand_once};
     struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
-    const struct duet_access access = {testing_handle(&t, BLOCK), DUET_RW};
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    const struct duet_access access = {testing_handle(t, BLOCK), DUET_RW};
     const struct duet_task_desc task = {.codelet = codelet, .accesses = &access, .access_count = 1};
     seen_mark = &other;
-    g_assert_cmpint(duet_submit(t.core, &task), ==, DUET_OK);
-    (void)go(&t, NULL);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t->core, &task), ==, DUET_OK);
+    (void)go(t, NULL);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_null(seen_mark);
-    g_assert_cmpuint(t.forgotten, ==, 0);
-    lost_end(&t, DUET_OK, "");
-    g_assert_cmpuint(t.forgotten, ==, 1);
+    g_assert_cmpuint(t->forgotten, ==, 0);
+    check_rest(t);
+    testing_stop(t);
+    duet__core_free(t->core);
+    g_assert_cmpuint(t->forgotten, ==, 1);
+    g_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -141,9 +141,9 @@ static void fail(struct testing *t, const struct duet__engine_command *command, 
     testing_fini(t);
 }
 
-static struct duet__engine_command started(struct testing *t, bool with_copy)
+static struct duet__engine_command started(struct testing **made, bool with_copy)
 {
-    testing_init(t, &(struct testing_machine){.gpus = 1}, "eager", 1);
+    struct testing *t = *made = testing_init(&(struct testing_machine){.gpus = 1}, "eager", 1);
     struct duet_handle *handle = testing_handle(t, BLOCK);
     (void)testing_submit(t, t->gpu, handle, with_copy ? DUET_R : DUET_W, NULL, 0, 0);
     struct duet__engine_command command = testing_next(t, 0);
@@ -153,19 +153,19 @@ static struct duet__engine_command started(struct testing *t, bool with_copy)
 
 static void test_reasons(void)
 {
-    struct testing t;
+    struct testing *t;
     struct duet__engine_command command = started(&t, false);
-    fail(&t, &command, DUET_ETASK, "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED",
+    fail(t, &command, DUET_ETASK, "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED",
          "task 1 (for_gpus) failed on gpu0: cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED");
     command = started(&t, false);
-    fail(&t, &command, DUET_ETASK, NULL, "task 1 (for_gpus) failed on gpu0: a task failed");
+    fail(t, &command, DUET_ETASK, NULL, "task 1 (for_gpus) failed on gpu0: a task failed");
     command = started(&t, false);
-    fail(&t, &command, DUET_ETASK, "", "task 1 (for_gpus) failed on gpu0: a task failed");
+    fail(t, &command, DUET_ETASK, "", "task 1 (for_gpus) failed on gpu0: a task failed");
     command = started(&t, true);
-    fail(&t, &command, DUET_EIO, "cudaMemcpyAsync: out of memory",
+    fail(t, &command, DUET_EIO, "cudaMemcpyAsync: out of memory",
          "copy of handle 1 from host to gpu0 failed: cudaMemcpyAsync: out of memory");
     command = started(&t, true);
-    fail(&t, &command, DUET_EIO, NULL,
+    fail(t, &command, DUET_EIO, NULL,
          "copy of handle 1 from host to gpu0 failed: cannot read or write");
 }
 
@@ -177,15 +177,14 @@ static int expand_never(struct duet_expansion *expansion, const struct duet_call
 /* A task that does not expand can give a reason, too. */
 static void test_expansion(void)
 {
-    struct testing t;
-    lost_start(&t, &both, "eager");
+    struct testing *t = lost_start(&both, "eager");
     const struct duet_codelet_desc desc = {.name = "whole", .expand = expand_never};
     struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
     const struct duet_task_desc task = {.codelet = codelet};
-    g_assert_cmpint(duet_submit(t.core, &task), ==, DUET_OK);
-    (void)go(&t, NULL);
-    lost_end(&t, DUET_ETASK, "task 1 (whole) cannot expand: no pivot in column 3");
+    g_assert_cmpint(duet_submit(t->core, &task), ==, DUET_OK);
+    (void)go(t, NULL);
+    lost_end(t, DUET_ETASK, "task 1 (whole) cannot expand: no pivot in column 3");
 }
 
 TEST_MAIN(test_checked, test_passed_on, test_no_slots, test_marks, test_blocks, test_reasons,

@@ -24,10 +24,11 @@ static struct duet_codelet *kernel(struct testing *t, const char *name, bool cpu
 }
 
 /* A sum, and what is known of it. */
-static struct duet_handle *start(struct testing *t, struct kernels *kernels, unsigned cpus,
+static struct duet_handle *start(struct testing **made, struct kernels *kernels, unsigned cpus,
                                  unsigned gpus)
 {
-    lost_start(t, &(struct testing_machine){.cpus = cpus, .gpus = gpus}, "eager");
+    struct testing *t = *made =
+        lost_start(&(struct testing_machine){.cpus = cpus, .gpus = gpus}, "eager");
     kernels->init = kernel(t, "clear", true, true);
     kernels->combine = kernel(t, "add_up", true, true);
     struct duet_handle *sum = testing_handle(t, 64);
@@ -68,68 +69,68 @@ static void check_alone(const struct testing *t, const struct duet_handle *handl
 /* Each worker initialises its own once; another access has them combined before it. */
 static void test_tree(void)
 {
-    struct testing t;
+    struct testing *t;
     struct kernels kernels;
     struct duet_handle *sum = start(&t, &kernels, 4, 0);
     struct duet__engine_command run[4];
-    reduce(&t, sum, 9);
+    reduce(t, sum, 9);
     for (unsigned w = 0; w < 4; w++)
-        run[w] = runs(&t, w, "clear");
+        run[w] = runs(t, w, "clear");
     for (unsigned w = 0; w < 4; w++) {
         g_assert_true(run[w].task->accesses[0].handle != sum);
-        g_assert_true(duet_valid(t.core, sum)); /* while the first ones are made, too */
-        testing_done(&t, &run[w], 1e-6, 0);
-        g_assert_true(duet_valid(t.core, sum));
-        run[w] = runs(&t, w, "for_cpus");
+        g_assert_true(duet_valid(t->core, sum)); /* while the first ones are made, too */
+        testing_done(t, &run[w], 1e-6, 0);
+        g_assert_true(duet_valid(t->core, sum));
+        run[w] = runs(t, w, "for_cpus");
         for (unsigned other = 0; other < w; other++)
             g_assert_true(run[w].task->accesses[0].handle != run[other].task->accesses[0].handle);
     }
     for (unsigned w = 0; w < 4; w++)
-        testing_done(&t, &run[w], 1e-6, 0);
-    g_assert_cmpuint(rest(&t), ==, 5);
+        testing_done(t, &run[w], 1e-6, 0);
+    g_assert_cmpuint(rest(t), ==, 5);
     g_assert_cmpuint(sum->version, ==, 0);
-    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
+    submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
     /* two at once, one of these two, one with the handle, then the reader */
-    run[0] = runs(&t, 0, "add_up");
-    run[1] = runs(&t, 1, "add_up");
-    expect_idle(&t, 2);
-    testing_done(&t, &run[0], 1e-6, 0);
-    testing_done(&t, &run[1], 1e-6, 0);
-    run[0] = runs(&t, 0, "add_up");
-    expect_idle(&t, 1);
-    testing_done(&t, &run[0], 1e-6, 0);
-    run[0] = runs(&t, 0, "add_up");
+    run[0] = runs(t, 0, "add_up");
+    run[1] = runs(t, 1, "add_up");
+    expect_idle(t, 2);
+    testing_done(t, &run[0], 1e-6, 0);
+    testing_done(t, &run[1], 1e-6, 0);
+    run[0] = runs(t, 0, "add_up");
+    expect_idle(t, 1);
+    testing_done(t, &run[0], 1e-6, 0);
+    run[0] = runs(t, 0, "add_up");
     g_assert_true(run[0].task->accesses[0].handle == sum);
-    expect_idle(&t, 1);
-    testing_done(&t, &run[0], 1e-6, 0);
+    expect_idle(t, 1);
+    testing_done(t, &run[0], 1e-6, 0);
     g_assert_cmpuint(sum->version, ==, 1);
-    run[0] = runs(&t, 0, "for_cpus");
-    testing_done(&t, &run[0], 1e-6, 0);
-    check_alone(&t, sum);
+    run[0] = runs(t, 0, "for_cpus");
+    testing_done(t, &run[0], 1e-6, 0);
+    check_alone(t, sum);
     /* once more */
-    reduce(&t, sum, 2);
-    submit_to(&t, t.cpu, NULL, sum, DUET_RW, NULL, 0);
-    reduce(&t, sum, 1);
-    (void)rest(&t);
-    g_assert_cmpint(duet_unregister(t.core, sum), ==, DUET_OK);
-    g_assert_null(t.core->handles);
-    lost_end(&t, DUET_OK, NULL);
+    reduce(t, sum, 2);
+    submit_to(t, t->cpu, NULL, sum, DUET_RW, NULL, 0);
+    reduce(t, sum, 1);
+    (void)rest(t);
+    g_assert_cmpint(duet_unregister(t->core, sum), ==, DUET_OK);
+    g_assert_null(t->core->handles);
+    lost_end(t, DUET_OK, NULL);
 }
 
 /* A later access that reads nothing needs no sum; parts left at the end are freed. */
 static void test_overwritten(void)
 {
-    struct testing t;
+    struct testing *t;
     struct kernels kernels;
     struct duet_handle *sum = start(&t, &kernels, 2, 0);
-    reduce(&t, sum, 3);
-    g_assert_cmpuint(rest(&t), ==, 3 + 1);
-    submit_to(&t, t.cpu, NULL, sum, DUET_W, NULL, 0);
-    g_assert_cmpuint(rest(&t), ==, 1);
-    check_alone(&t, sum);
-    reduce(&t, sum, 3);
-    g_assert_cmpuint(rest(&t), ==, 3 + 1);
-    lost_end(&t, DUET_OK, NULL);
+    reduce(t, sum, 3);
+    g_assert_cmpuint(rest(t), ==, 3 + 1);
+    submit_to(t, t->cpu, NULL, sum, DUET_W, NULL, 0);
+    g_assert_cmpuint(rest(t), ==, 1);
+    check_alone(t, sum);
+    reduce(t, sum, 3);
+    g_assert_cmpuint(rest(t), ==, 3 + 1);
+    lost_end(t, DUET_OK, NULL);
 }
 
 static struct testing *looked_at;
@@ -148,75 +149,74 @@ static double look(const void *args)
  */
 static void test_hint(void)
 {
-    struct testing t;
-    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
     const struct duet_implementation where = {.arch = "cpu"};
     const struct duet_codelet_desc desc = {.name = "add_up",
                                            .implementations = &where,
                                            .implementation_count = 1,
                                            .flops = look};
     struct duet_codelet *combine;
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &combine), ==, DUET_OK);
-    struct duet_handle *sum = testing_handle(&t, 64);
-    struct duet_codelet *init = kernel(&t, "clear", true, false);
-    g_assert_cmpint(duet_set_reduction(t.core, sum, init, combine), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
-    looked_at = &t;
-    reduce(&t, sum, 3);
-    g_assert_cmpint(duet_prefetch(t.core, sum, DUET_HOST), ==, DUET_OK);
-    (void)rest(&t);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &combine), ==, DUET_OK);
+    struct duet_handle *sum = testing_handle(t, 64);
+    struct duet_codelet *init = kernel(t, "clear", true, false);
+    g_assert_cmpint(duet_set_reduction(t->core, sum, init, combine), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 0);
+    looked_at = t;
+    reduce(t, sum, 3);
+    g_assert_cmpint(duet_prefetch(t->core, sum, DUET_HOST), ==, DUET_OK);
+    (void)rest(t);
     looked_at = NULL;
     g_assert_cmpuint(least, >, 0);
     g_assert_cmpuint(least, <, UINT64_MAX);
-    g_assert_cmpuint(unfinished(t.core), ==, 0);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 3);
-    check_alone(&t, sum);
-    lost_end(&t, DUET_OK, NULL);
+    g_assert_cmpuint(unfinished(t->core), ==, 0);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 3);
+    check_alone(t, sum);
+    lost_end(t, DUET_OK, NULL);
 }
 
 /* In device memory too small for more than one task; contributions come and go with the rest. */
 static void test_devices(void)
 {
-    struct testing t;
     struct kernels kernels;
     struct duet_handle *sum, *other;
-    lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 512}, "eager");
-    kernels.init = kernel(&t, "clear", true, true);
-    kernels.combine = kernel(&t, "add_up", true, true);
-    sum = testing_handle(&t, 64);
-    other = testing_handle(&t, 64);
-    g_assert_cmpint(duet_set_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_OK);
+    struct testing *t =
+        lost_start(&(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 512}, "eager");
+    kernels.init = kernel(t, "clear", true, true);
+    kernels.combine = kernel(t, "add_up", true, true);
+    sum = testing_handle(t, 64);
+    other = testing_handle(t, 64);
+    g_assert_cmpint(duet_set_reduction(t->core, sum, kernels.init, kernels.combine), ==, DUET_OK);
     for (unsigned i = 0; i < 12; i++) {
-        submit_to(&t, t.any, NULL, sum, DUET_REDUCE, other, i % 4 ? DUET_R : DUET_RW);
-        submit_to(&t, t.gpu, NULL, other, DUET_RW, other, DUET_SCRATCH);
+        submit_to(t, t->any, NULL, sum, DUET_REDUCE, other, i % 4 ? DUET_R : DUET_RW);
+        submit_to(t, t->gpu, NULL, other, DUET_RW, other, DUET_SCRATCH);
     }
-    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
-    (void)rest(&t);
-    g_assert_cmpuint(unfinished(t.core), ==, 0);
+    submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
+    (void)rest(t);
+    g_assert_cmpuint(unfinished(t->core), ==, 0);
     g_assert_cmpuint(sum->version, ==, 1);
-    lost_end(&t, DUET_OK, NULL);
+    lost_end(t, DUET_OK, NULL);
 }
 
 /* A task that reduces two handles has both initialised, one after the other. */
 static void test_two(void)
 {
-    struct testing t;
+    struct testing *t;
     struct kernels kernels;
-    struct duet_handle *sum = start(&t, &kernels, 1, 0), *more = testing_handle(&t, 128);
-    g_assert_cmpint(duet_set_reduction(t.core, more, kernels.init, kernels.combine), ==, DUET_OK);
-    submit_to(&t, t.cpu, NULL, sum, DUET_REDUCE, more, DUET_REDUCE);
+    struct duet_handle *sum = start(&t, &kernels, 1, 0), *more = testing_handle(t, 128);
+    g_assert_cmpint(duet_set_reduction(t->core, more, kernels.init, kernels.combine), ==, DUET_OK);
+    submit_to(t, t->cpu, NULL, sum, DUET_REDUCE, more, DUET_REDUCE);
     for (unsigned i = 0; i < 2; i++) {
-        struct duet__engine_command run = runs(&t, 0, "clear");
+        struct duet__engine_command run = runs(t, 0, "clear");
         g_assert_cmpuint(run.task->accesses[0].handle->bytes, ==, i ? 128 : 64);
-        testing_done(&t, &run, 1e-6, 0);
+        testing_done(t, &run, 1e-6, 0);
     }
-    struct duet__engine_command run = runs(&t, 0, "for_cpus");
-    testing_done(&t, &run, 1e-6, 0);
-    g_assert_cmpint(duet_unregister_submit(t.core, sum), ==, DUET_OK);
-    g_assert_cmpint(duet_unregister_submit(t.core, more), ==, DUET_OK);
-    g_assert_cmpuint(rest(&t), ==, 2);
-    g_assert_null(t.core->handles);
-    lost_end(&t, DUET_OK, NULL);
+    struct duet__engine_command run = runs(t, 0, "for_cpus");
+    testing_done(t, &run, 1e-6, 0);
+    g_assert_cmpint(duet_unregister_submit(t->core, sum), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister_submit(t->core, more), ==, DUET_OK);
+    g_assert_cmpuint(rest(t), ==, 2);
+    g_assert_null(t->core->handles);
+    lost_end(t, DUET_OK, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -226,56 +226,56 @@ static void test_two(void)
 static void test_lost_early(void)
 {
     for (unsigned later = 0; later < 2; later++) {
-        struct testing t;
+        struct testing *t;
         struct kernels kernels;
         struct duet_handle *sum = start(&t, &kernels, 1, 1);
-        submit_to(&t, t.any, NULL, sum, DUET_REDUCE, NULL, 0);
-        struct duet__engine_command run = runs(&t, 1, "clear");
+        submit_to(t, t->any, NULL, sum, DUET_REDUCE, NULL, 0);
+        struct duet__engine_command run = runs(t, 1, "clear");
         if (later) {
-            testing_done(&t, &run, 1e-6, 0);
-            run = runs(&t, 1, "any");
+            testing_done(t, &run, 1e-6, 0);
+            run = runs(t, 1, "any");
         }
-        g_assert_cmpint(duet__worker_lost(t.core, 1, t.now, &t.ops), ==, DUET_OK);
-        done_lost(&t, &run);
-        g_assert_cmpuint(rest(&t), ==, 2);
-        submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
-        g_assert_cmpuint(rest(&t), ==, 2);
-        check_alone(&t, sum);
-        lost_end(&t, DUET_OK, NULL);
+        g_assert_cmpint(duet__worker_lost(t->core, 1, t->now, &t->ops), ==, DUET_OK);
+        done_lost(t, &run);
+        g_assert_cmpuint(rest(t), ==, 2);
+        submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
+        g_assert_cmpuint(rest(t), ==, 2);
+        check_alone(t, sum);
+        lost_end(t, DUET_OK, NULL);
     }
 }
 
 static void test_lost_late(void)
 {
-    struct testing t;
+    struct testing *t;
     struct kernels kernels;
     struct duet_handle *sum = start(&t, &kernels, 1, 1);
-    submit_to(&t, t.gpu, NULL, sum, DUET_REDUCE, NULL, 0);
-    g_assert_cmpuint(rest(&t), ==, 2);
-    lose(&t, 1);
-    submit_to(&t, t.cpu, NULL, sum, DUET_R, NULL, 0);
-    (void)rest(&t);
-    check_alone(&t, sum);
-    lost_end(&t, DUET_ELOST, "add_up): the only valid copy of its data was lost");
+    submit_to(t, t->gpu, NULL, sum, DUET_REDUCE, NULL, 0);
+    g_assert_cmpuint(rest(t), ==, 2);
+    lose(t, 1);
+    submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
+    (void)rest(t);
+    check_alone(t, sum);
+    lost_end(t, DUET_ELOST, "add_up): the only valid copy of its data was lost");
 }
 
 /* Given up while one initialises, and the other was about to. */
 static void test_cancelled(void)
 {
     for (unsigned fails = 0; fails < 2; fails++) {
-        struct testing t;
+        struct testing *t;
         struct kernels kernels;
         struct duet_handle *sum = start(&t, &kernels, 2, 0);
-        reduce(&t, sum, 5);
-        submit_to(&t, t.cpu, NULL, sum, DUET_RW, NULL, 0);
-        struct duet__engine_command first = runs(&t, 0, "clear"), second = runs(&t, 1, "clear");
+        reduce(t, sum, 5);
+        submit_to(t, t->cpu, NULL, sum, DUET_RW, NULL, 0);
+        struct duet__engine_command first = runs(t, 0, "clear"), second = runs(t, 1, "clear");
         if (!fails)
-            duet_cancel(t.core);
-        testing_done(&t, &first, 1e-6, fails ? DUET_EIO : 0);
-        testing_done(&t, &second, 1e-6, 0);
-        g_assert_cmpuint(rest(&t), ==, 0);
-        check_alone(&t, sum);
-        lost_end(&t, fails ? DUET_EIO : DUET_ECANCELED, "");
+            duet_cancel(t->core);
+        testing_done(t, &first, 1e-6, fails ? DUET_EIO : 0);
+        testing_done(t, &second, 1e-6, 0);
+        g_assert_cmpuint(rest(t), ==, 0);
+        check_alone(t, sum);
+        lost_end(t, fails ? DUET_EIO : DUET_ECANCELED, "");
     }
 }
 
@@ -300,35 +300,35 @@ static void check_barrier(const struct testing *t, const char *kernel, const cha
 
 static void test_misuse(void)
 {
-    struct testing t;
+    struct testing *t;
     struct kernels kernels;
-    struct duet_handle *sum = start(&t, &kernels, 1, 1), *plain = testing_handle(&t, 64);
+    struct duet_handle *sum = start(&t, &kernels, 1, 1), *plain = testing_handle(t, 64);
     struct duet_access accesses[] = {{plain, DUET_REDUCE}, {sum, DUET_R}};
-    struct duet_task_desc desc = {.codelet = t.cpu, .accesses = accesses, .access_count = 1};
-    REFUSED(t.core, duet_submit(t.core, &desc), DUET_EINVAL, "call duet_set_reduction before");
+    struct duet_task_desc desc = {.codelet = t->cpu, .accesses = accesses, .access_count = 1};
+    REFUSED(t->core, duet_submit(t->core, &desc), DUET_EINVAL, "call duet_set_reduction before");
     accesses[0].handle = sum;
     desc.access_count = 2;
-    REFUSED(t.core, duet_submit(t.core, &desc), DUET_EINVAL, "also uses it in another way");
-    g_assert_cmpint(duet_set_reduction(t.core, sum, kernels.init, kernels.combine), ==,
+    REFUSED(t->core, duet_submit(t->core, &desc), DUET_EINVAL, "also uses it in another way");
+    g_assert_cmpint(duet_set_reduction(t->core, sum, kernels.init, kernels.combine), ==,
                     DUET_EINVAL);
-    g_assert_cmpint(duet_set_reduction(t.core, plain, NULL, kernels.combine), ==, DUET_EINVAL);
-    t.refusal = DUET_ENOMODEL;
-    g_assert_cmpint(duet_set_reduction(t.core, testing_handle(&t, 72), kernels.init,
+    g_assert_cmpint(duet_set_reduction(t->core, plain, NULL, kernels.combine), ==, DUET_EINVAL);
+    t->refusal = DUET_ENOMODEL;
+    g_assert_cmpint(duet_set_reduction(t->core, testing_handle(t, 72), kernels.init,
                                        kernels.combine),
                     ==, DUET_ENOMODEL);
-    t.refusal = DUET_OK;
+    t->refusal = DUET_OK;
     /* where the contribution can be initialised */
-    struct duet_codelet *on_gpu = kernel(&t, "clear_on_gpu", false, true);
-    g_assert_cmpint(duet_set_reduction(t.core, plain, on_gpu, kernels.combine), ==, DUET_OK);
+    struct duet_codelet *on_gpu = kernel(t, "clear_on_gpu", false, true);
+    g_assert_cmpint(duet_set_reduction(t->core, plain, on_gpu, kernels.combine), ==, DUET_OK);
     accesses[0].handle = plain;
     desc.access_count = 1;
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
-    submit_to(&t, t.any, NULL, plain, DUET_REDUCE, NULL, 0);
-    check_barrier(&t, "any", "cpu", "clear_on_gpu, which initialises what it reduces, cannot run");
-    check_barrier(&t, "any", "cuda", NULL);
-    expect_idle(&t, 0);
-    g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 2);
-    lost_end(&t, DUET_OK, NULL);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_ENOWORKER);
+    submit_to(t, t->any, NULL, plain, DUET_REDUCE, NULL, 0);
+    check_barrier(t, "any", "cpu", "clear_on_gpu, which initialises what it reduces, cannot run");
+    check_barrier(t, "any", "cuda", NULL);
+    expect_idle(t, 0);
+    g_assert_cmpuint(testing_work(t, 1, NULL), ==, 2);
+    lost_end(t, DUET_OK, NULL);
 }
 
 TEST_MAIN(test_tree, test_overwritten, test_hint, test_devices, test_two, test_lost_early,

@@ -54,39 +54,37 @@ static unsigned ready(struct testing *t)
  */
 static void test_after(void)
 {
-    struct testing t;
     struct duet_ref *first, *second;
-    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
-    (void)submit_after(&t, &first, NULL, 0);
-    unsigned worker = t.woken[0] ? 0 : 1;
-    struct duet__engine_command run = expect_run(&t, worker);
-    (void)submit_after(&t, &second, &first, 1);
-    (void)submit_after(&t, NULL, &second, 1);
-    g_assert_cmpuint(go(&t, NULL), ==, 0);
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
+    (void)submit_after(t, &first, NULL, 0);
+    unsigned worker = t->woken[0] ? 0 : 1;
+    struct duet__engine_command run = expect_run(t, worker);
+    (void)submit_after(t, &second, &first, 1);
+    (void)submit_after(t, NULL, &second, 1);
+    g_assert_cmpuint(go(t, NULL), ==, 0);
     g_assert_false(duet_ref_ended(first));
-    testing_done(&t, &run, 1e-6, 0);
+    testing_done(t, &run, 1e-6, 0);
     g_assert_true(duet_ref_ended(first));
-    (void)submit_after(&t, NULL, (struct duet_ref *[]){first, NULL, second}, 3);
+    (void)submit_after(t, NULL, (struct duet_ref *[]){first, NULL, second}, 3);
     duet_ref_free(first);
     duet_ref_free(second);
-    t.woken[worker] = true;
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    lost_end(&t, DUET_OK, "");
+    t->woken[worker] = true;
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    lost_end(t, DUET_OK, "");
 }
 
 /* Many before one, one before many; with data as well. */
 static void test_fans(void)
 {
-    struct testing t;
     struct duet_ref *all[MANY], *last;
-    lost_start(&t, &(struct testing_machine){.cpus = 3}, "ws");
-    struct duet_handle *h = testing_handle(&t, BLOCK);
-    (void)testing_submit(&t, t.any, h, DUET_RW, NULL, 0, 0);
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 3}, "ws");
+    struct duet_handle *h = testing_handle(t, BLOCK);
+    (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
     for (unsigned i = 0; i < MANY; i++)
-        (void)submit_after(&t, &all[i], NULL, 0);
+        (void)submit_after(t, &all[i], NULL, 0);
     const struct duet_access access = {h, DUET_R};
     double flops = 0;
-    const struct duet_task_desc desc = {.codelet = t.any,
+    const struct duet_task_desc desc = {.codelet = t->any,
                                         .accesses = &access,
                                         .access_count = 1,
                                         .args = &flops,
@@ -94,18 +92,18 @@ static void test_fans(void)
                                         .extra = &(struct duet_task_extra){.ref = &last,
                                                                            .after = all,
                                                                            .after_count = MANY}};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    uint64_t id = atomic_load(&t.core->submitted), ids[2 * MANY + 2];
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    uint64_t id = atomic_load(&t->core->submitted), ids[2 * MANY + 2];
     for (unsigned i = 0; i < MANY; i++) {
         duet_ref_free(all[i]);
-        (void)submit_after(&t, NULL, &last, 1);
+        (void)submit_after(t, NULL, &last, 1);
     }
-    g_assert_cmpint(duet_ref_wait(t.core, last), ==, DUET_OK);
+    g_assert_cmpint(duet_ref_wait(t->core, last), ==, DUET_OK);
     duet_ref_free(last);
-    testing_drain(&t);
-    g_assert_cmpuint(plan_order(&t, ids, 2 * MANY + 2), ==, 2 * MANY + 2);
+    testing_drain(t);
+    g_assert_cmpuint(plan_order(t, ids, 2 * MANY + 2), ==, 2 * MANY + 2);
     g_assert_cmpuint(ids[MANY + 1], ==, id);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 static int two_children(struct plan *plan, struct duet_expansion *expansion,
@@ -120,84 +118,80 @@ static int two_children(struct plan *plan, struct duet_expansion *expansion,
 /* A task that expands has ended when its children have. */
 static void test_expansion(void)
 {
-    struct testing t;
     struct duet_ref *ref;
     uint64_t ids[3];
-    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
-    struct plan plan = {.t = &t, .expand = two_children}, *argument = &plan;
-    struct ends ends = {.t = &t};
-    const struct duet_access access = {testing_handle(&t, (size_t)2 * BLOCK), DUET_RW};
-    struct duet_task_desc desc = plan_desc(&t, &argument, &access, 1);
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1}, "eager");
+    struct plan plan = {.t = t, .expand = two_children}, *argument = &plan;
+    struct ends ends = {.t = t};
+    const struct duet_access access = {testing_handle(t, (size_t)2 * BLOCK), DUET_RW};
+    struct duet_task_desc desc = plan_desc(t, &argument, &access, 1);
     desc.extra = &(struct duet_task_extra){.ref = &ref, .done = note_end, .done_arg = &ends};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    uint64_t after = submit_after(&t, NULL, &ref, 1);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+    uint64_t after = submit_after(t, NULL, &ref, 1);
     ends.ref = ref;
-    g_assert_cmpuint(go(&t, NULL), ==, 3);
-    g_assert_cmpuint(plan_order(&t, ids, 3), ==, 3);
+    g_assert_cmpuint(go(t, NULL), ==, 3);
+    g_assert_cmpuint(plan_order(t, ids, 3), ==, 3);
     g_assert_cmpuint(ids[2], ==, after);
     g_assert_cmpuint(ends.count, ==, 1);
     duet_ref_free(ref);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* The critical path goes along references; a new measurement does not count what was before. */
 static void test_path(void)
 {
-    struct testing t;
     struct duet_ref *ref = NULL;
     struct duet_stats stats;
-    lost_start(&t, &(struct testing_machine){.cpus = 2}, "eager");
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
     for (unsigned i = 0; i < 5; i++) {
         struct duet_ref *before = ref;
-        (void)submit_after(&t, &ref, &before, 1);
+        (void)submit_after(t, &ref, &before, 1);
         duet_ref_free(before);
     }
-    (void)go(&t, NULL);
-    duet_stats(t.core, &stats);
+    (void)go(t, NULL);
+    duet_stats(t->core, &stats);
     g_assert_cmpfloat_with_epsilon(stats.critical_path_s, 5e-3, 1e-9);
-    duet_stats_reset(t.core);
-    (void)submit_after(&t, NULL, &ref, 1);
-    (void)go(&t, NULL);
-    duet_stats(t.core, &stats);
+    duet_stats_reset(t->core);
+    (void)submit_after(t, NULL, &ref, 1);
+    (void)go(t, NULL);
+    duet_stats(t->core, &stats);
     g_assert_cmpfloat(stats.critical_path_s, <, 1.5e-3);
     duet_ref_free(ref);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* The end is reported once, and submissions there are waited for. */
 static void test_done(void)
 {
-    struct testing t;
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "ws");
     struct duet_ref *ref;
-    struct ends ends = {.t = &t, .more = 1};
+    struct ends ends = {.t = t, .more = 1};
     double flops = 0;
-    lost_start(&t, &(struct testing_machine){.cpus = 2}, "ws");
-    const struct duet_task_desc desc = {.codelet = t.any,
+    const struct duet_task_desc desc = {.codelet = t->any,
                                         .args = &flops,
                                         .args_bytes = sizeof flops,
                                         .extra = &(struct duet_task_extra){.ref = &ref,
                                                                            .done = note_end,
                                                                            .done_arg = &ends}};
-    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     ends.ref = ref;
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpuint(ends.count, ==, 1);
     g_assert_cmpint(ends.status, ==, DUET_OK);
-    g_assert_cmpuint(duet__finished_tasks(t.core), ==, 2);
+    g_assert_cmpuint(duet__finished_tasks(t->core), ==, 2);
     duet_ref_free(ref);
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* Failed tasks and those cancelled because of them are reported as well, and not waited for. */
 static void test_failure(void)
 {
-    struct testing t;
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1}, "eager");
     struct duet_ref *refs[2];
-    struct ends ends[2] = {{.t = &t}, {.t = &t}};
+    struct ends ends[2] = {{.t = t}, {.t = t}};
     double flops = 0;
-    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
     for (unsigned i = 0; i < 2; i++) {
-        const struct duet_task_desc desc = {.codelet = t.any,
+        const struct duet_task_desc desc = {.codelet = t->any,
                                             .args = &flops,
                                             .args_bytes = sizeof flops,
                                             .extra =
@@ -206,17 +200,17 @@ static void test_failure(void)
                                                                           .after_count = i,
                                                                           .done = note_end,
                                                                           .done_arg = &ends[i]}};
-        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     }
-    struct duet__engine_command run = expect_run(&t, 0);
-    testing_done(&t, &run, 1e-6, DUET_ETASK);
-    g_assert_cmpint(duet_ref_wait(t.core, refs[1]), ==, DUET_ETASK);
+    struct duet__engine_command run = expect_run(t, 0);
+    testing_done(t, &run, 1e-6, DUET_ETASK);
+    g_assert_cmpint(duet_ref_wait(t->core, refs[1]), ==, DUET_ETASK);
     for (unsigned i = 0; i < 2; i++) {
         g_assert_cmpuint(ends[i].count, ==, 1);
         g_assert_cmpint(ends[i].status, ==, DUET_ETASK);
         duet_ref_free(refs[i]);
     }
-    lost_end(&t, DUET_ETASK, "failed");
+    lost_end(t, DUET_ETASK, "failed");
 }
 
 /* Submits a task as from this kernel of a device. */
@@ -237,37 +231,36 @@ static void submit_after_kernel(struct testing *t, const struct duet__engine_com
 static void test_forgotten(void)
 {
     for (unsigned again = 0; again < 2; again++) {
-        struct testing t;
         struct duet_ref *refs[4];
         uint64_t ids[5];
-        lost_start(&t, &(struct testing_machine){.cpus = 1, .gpus = 2}, "eager");
-        struct duet_handle *h = testing_handle(&t, BLOCK);
-        submit_to(&t, t.any, NULL, h, DUET_W, NULL, 0);
-        struct duet__engine_command run = expect_run(&t, 1);
-        submit_after_kernel(&t, &run, &refs[0]);
-        submit_after_kernel(&t, &run, &refs[1]);
-        uint64_t after = submit_after(&t, NULL, &refs[0], 1);
-        lose(&t, 1);
-        done_lost(&t, &run);
-        run = expect_run(&t, 2);
-        submit_after_kernel(&t, &run, &refs[2]);
-        lose(&t, 2);
-        done_lost(&t, &run);
+        struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 2}, "eager");
+        struct duet_handle *h = testing_handle(t, BLOCK);
+        submit_to(t, t->any, NULL, h, DUET_W, NULL, 0);
+        struct duet__engine_command run = expect_run(t, 1);
+        submit_after_kernel(t, &run, &refs[0]);
+        submit_after_kernel(t, &run, &refs[1]);
+        uint64_t after = submit_after(t, NULL, &refs[0], 1);
+        lose(t, 1);
+        done_lost(t, &run);
+        run = expect_run(t, 2);
+        submit_after_kernel(t, &run, &refs[2]);
+        lose(t, 2);
+        done_lost(t, &run);
         g_assert_false(duet_ref_ended(refs[0]));
-        run = expect_run(&t, 0);
+        run = expect_run(t, 0);
         uint64_t last = 0;
         if (again) {
-            t.in_kernel = 1;
-            last = submit_after(&t, &refs[3], NULL, 0);
-            t.in_kernel = 0;
+            t->in_kernel = 1;
+            last = submit_after(t, &refs[3], NULL, 0);
+            t->in_kernel = 0;
             duet_ref_free(refs[3]);
         }
-        testing_done(&t, &run, 1e-6, 0);
+        testing_done(t, &run, 1e-6, 0);
         g_assert_cmpint(duet_ref_ended(refs[0]), ==, !again);
         g_assert_true(duet_ref_ended(refs[1])); /* which it did not submit again */
-        t.woken[0] = true;
-        g_assert_cmpuint(go(&t, NULL), ==, 1 + again);
-        g_assert_cmpuint(plan_order(&t, ids, 2 + again), ==, 2 + again);
+        t->woken[0] = true;
+        g_assert_cmpuint(go(t, NULL), ==, 1 + again);
+        g_assert_cmpuint(plan_order(t, ids, 2 + again), ==, 2 + again);
         if (again)
             g_assert_cmpuint(ids[1], ==, last);
         g_assert_cmpuint(ids[1 + again], ==, after);
@@ -275,57 +268,56 @@ static void test_forgotten(void)
             g_assert_true(duet_ref_ended(refs[i]));
             duet_ref_free(refs[i]);
         }
-        g_assert_cmpuint(duet_tasks_done(t.core), ==, 2 + again);
-        lost_end(&t, DUET_OK, "");
+        g_assert_cmpuint(duet_tasks_done(t->core), ==, 2 + again);
+        lost_end(t, DUET_OK, "");
     }
 }
 
 /* Nothing is submitted on a refusal, and there is no reference. */
 static void test_refusals(void)
 {
-    struct testing t, other;
-    struct duet_ref *foreign, *ref = (struct duet_ref *)(void *)&t;
-    lost_start(&t, &(struct testing_machine){.cpus = 1}, "eager");
-    testing_init(&other, &(struct testing_machine){.cpus = 1}, "eager", 1);
-    (void)submit_after(&other, &foreign, NULL, 0);
-    const struct duet_task_desc desc = {.codelet = t.any,
+    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1}, "eager");
+    struct duet_ref *foreign, *ref = (struct duet_ref *)(void *)t;
+    struct testing *other = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
+    (void)submit_after(other, &foreign, NULL, 0);
+    const struct duet_task_desc desc = {.codelet = t->any,
                                         .extra = &(struct duet_task_extra){.ref = &ref,
                                                                            .after = &foreign,
                                                                            .after_count = 1}};
-    REFUSED(t.core, duet_submit(t.core, &desc), DUET_EINVAL, "of another runtime");
+    REFUSED(t->core, duet_submit(t->core, &desc), DUET_EINVAL, "of another runtime");
     g_assert_null(ref);
-    g_assert_cmpint(duet_ref_wait(t.core, foreign), ==, DUET_EINVAL);
-    REFUSED(t.core, duet_ref_wait(t.core, NULL), DUET_EINVAL, "it is NULL");
-    const struct duet_task_desc nothing = {.codelet = t.any,
+    g_assert_cmpint(duet_ref_wait(t->core, foreign), ==, DUET_EINVAL);
+    REFUSED(t->core, duet_ref_wait(t->core, NULL), DUET_EINVAL, "it is NULL");
+    const struct duet_task_desc nothing = {.codelet = t->any,
                                            .extra = &(struct duet_task_extra){.after_count = 1}};
-    g_assert_cmpint(duet_submit(t.core, &nothing), ==, DUET_EINVAL);
-    ref = (struct duet_ref *)(void *)&t;
-    g_assert_cmpint(duet_submit(t.core,
+    g_assert_cmpint(duet_submit(t->core, &nothing), ==, DUET_EINVAL);
+    ref = (struct duet_ref *)(void *)t;
+    g_assert_cmpint(duet_submit(t->core,
                                 &(struct duet_task_desc){
                                     .extra = &(struct duet_task_extra){.ref = &ref}}),
                     ==, DUET_EINVAL);
     g_assert_null(ref);
     duet_ref_free(NULL);
     g_assert_true(duet_ref_ended(NULL));
-    g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
-    testing_drain(&other);
-    testing_fini(&other);
+    g_assert_cmpuint(atomic_load(&t->core->submitted), ==, 0);
+    testing_drain(other);
+    testing_fini(other);
     duet_ref_free(foreign); /* a reference of a runtime that is closed */
-    lost_end(&t, DUET_OK, "");
+    lost_end(t, DUET_OK, "");
 }
 
 /* Tasks that never end are freed with the runtime, with what they come after. */
 static void test_stuck(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_ref *ref;
-    testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
-    t.hold = true;
-    (void)submit_after(&t, &ref, NULL, 0);
-    t.hold = false;
-    (void)submit_after(&t, NULL, &ref, 1);
-    g_assert_cmpuint(ready(&t), ==, 0);
-    g_assert_cmpint(duet_ref_wait(t.core, ref), ==, DUET_ESTUCK);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
+    t->hold = true;
+    (void)submit_after(t, &ref, NULL, 0);
+    t->hold = false;
+    (void)submit_after(t, NULL, &ref, 1);
+    g_assert_cmpuint(ready(t), ==, 0);
+    g_assert_cmpint(duet_ref_wait(t->core, ref), ==, DUET_ESTUCK);
     duet_ref_free(ref);
 }
 
@@ -333,22 +325,22 @@ static void test_stuck(void)
 static void test_sizes(void)
 {
     static const size_t sizes[] = {8, 64, 65, 1000, 3000, 100000}, counts[] = {0, 1, 8, 9, 65535};
-    OWNED(testing_fini) struct testing t;
     struct duet_ref *first, *ref;
-    testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
-    struct duet_handle *handle = testing_handle(&t, BLOCK);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
+    struct duet_handle *handle = testing_handle(t, BLOCK);
     struct duet_access *accesses = g_new(struct duet_access, 65535);
     for (unsigned i = 0; i < 65535; i++)
         accesses[i] = (struct duet_access){handle, DUET_R};
     char *args = g_malloc(100000);
     for (unsigned i = 0; i < 100000; i++)
         args[i] = (char)(i % 251);
-    t.hold = true;
-    (void)submit_after(&t, &first, NULL, 0);
+    t->hold = true;
+    (void)submit_after(t, &first, NULL, 0);
     struct duet_ref *const after[] = {first, NULL, first};
     for (unsigned s = 0; s < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(counts); s++) {
         size_t bytes = sizes[s % G_N_ELEMENTS(sizes)];
-        const struct duet_task_desc desc = {.codelet = t.any,
+        const struct duet_task_desc desc = {.codelet = t->any,
                                             .accesses = accesses,
                                             .access_count = counts[s / G_N_ELEMENTS(sizes)],
                                             .args = args,
@@ -356,9 +348,9 @@ static void test_sizes(void)
                                             .extra = &(struct duet_task_extra){.ref = &ref,
                                                                                .after = after,
                                                                                .after_count = 3}};
-        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-        g_assert_cmpmem(duet__task_args(t.held), bytes, args, bytes);
-        g_assert_cmpuint((uintptr_t)duet__task_args(t.held) % 16, ==, 0);
+        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+        g_assert_cmpmem(duet__task_args(t->held), bytes, args, bytes);
+        g_assert_cmpuint((uintptr_t)duet__task_args(t->held) % 16, ==, 0);
         duet_ref_free(ref);
     }
     duet_ref_free(first);

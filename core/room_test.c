@@ -51,19 +51,18 @@ static const struct duet_policy policy = {
     .victim = victim,
 };
 
-static void start_policy(struct testing *t, unsigned blocks, const struct duet_policy *with)
+static struct testing *start_policy(unsigned blocks, const struct duet_policy *with)
 {
     prefetch_to = 0;
-    testing_init_policy(t,
-                        &(struct testing_machine){.cpus = 1,
-                                                  .gpus = 2,
-                                                  .capacity_bytes = blocks * BLOCK},
-                        with, 1);
+    return testing_init_policy(&(struct testing_machine){.cpus = 1,
+                                                         .gpus = 2,
+                                                         .capacity_bytes = blocks * BLOCK},
+                               with, 1);
 }
 
-static void start(struct testing *t, unsigned blocks)
+static struct testing *start(unsigned blocks)
 {
-    start_policy(t, blocks, &policy);
+    return start_policy(blocks, &policy);
 }
 
 static bool valid(const struct duet_handle *handle, unsigned node)
@@ -91,31 +90,29 @@ static void touch(struct testing *t, struct testing_log *log, struct duet_handle
 
 static void test_bytes(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 4);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    OWNED(testing_end) struct testing *t = start(4);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
     g_assert_cmpuint(duet_view_capacity_bytes(&view, 0), ==, UINT64_MAX);
     g_assert_cmpuint(duet_view_free_bytes(&view, 0), ==, UINT64_MAX);
     g_assert_cmpuint(duet_view_capacity_bytes(&view, NODE), ==, 4 * BLOCK);
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 4 * BLOCK);
-    struct duet_handle *a = testing_handle(&t, BLOCK + 1);
-    touch(&t, NULL, a, DUET_R);
+    struct duet_handle *a = testing_handle(t, BLOCK + 1);
+    touch(t, NULL, a, DUET_R);
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 2 * BLOCK);
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE2), ==, 4 * BLOCK);
-    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK);
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 4 * BLOCK);
 }
 
 /* State is of one datum on one node, zeroed, whatever the others are. */
 static void test_places(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 4);
+    OWNED(testing_end) struct testing *t = start(4);
     struct duet_handle *handles[3];
     for (unsigned i = 0; i < 3; i++) {
-        handles[i] = testing_handle(&t, BLOCK);
+        handles[i] = testing_handle(t, BLOCK);
         for (unsigned node = 0; node < 3; node++) {
-            struct place *place = place_of(&t, handles[i], node);
+            struct place *place = place_of(t, handles[i], node);
             g_assert_cmpfloat(place->worth, ==, 0);
             g_assert_cmpuint((uintptr_t)place % 16, ==, 0);
             memset(place, (int)(3 * i + node + 1), sizeof *place);
@@ -123,28 +120,27 @@ static void test_places(void)
     }
     for (unsigned i = 0; i < 3; i++)
         for (unsigned node = 0; node < 3; node++)
-            g_assert_cmpuint(place_of(&t, handles[i], node)->asked, ==,
+            g_assert_cmpuint(place_of(t, handles[i], node)->asked, ==,
                              (3 * i + node + 1) * 0x01010101u);
 }
 
 /* The highest score leaves, among equals the least recently used; what is invalid before all. */
 static void test_victim(void)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_handle *h[6];
     struct place *places[6];
-    start(&t, 3);
+    OWNED(testing_end) struct testing *t = start(3);
     for (unsigned i = 0; i < 6; i++) {
-        h[i] = testing_handle(&t, BLOCK);
-        places[i] = place_of(&t, h[i], NODE);
+        h[i] = testing_handle(t, BLOCK);
+        places[i] = place_of(t, h[i], NODE);
     }
-    testing_drain(&t);
+    testing_drain(t);
     for (unsigned i = 0; i < 3; i++)
-        touch(&t, NULL, h[i], DUET_R);
+        touch(t, NULL, h[i], DUET_R);
     memset(places[0], 0, sizeof *places[0]);
     places[1]->worth = 2;
     places[2]->worth = 2;
-    touch(&t, NULL, h[3], DUET_R);
+    touch(t, NULL, h[3], DUET_R);
     g_assert_true(valid(h[0], NODE) && !valid(h[1], NODE) && valid(h[2], NODE));
     g_assert_cmpuint(places[0]->asked, ==, 1);
     g_assert_cmpuint(places[0]->sole, ==, 0);
@@ -152,13 +148,13 @@ static void test_victim(void)
     places[2]->worth = -INFINITY;
     places[0]->worth = -INFINITY; /* all of them may be that */
     places[3]->worth = -INFINITY;
-    touch(&t, NULL, h[4], DUET_R);
+    touch(t, NULL, h[4], DUET_R);
     g_assert_true(!valid(h[0], NODE) && valid(h[2], NODE) && valid(h[3], NODE));
-    (void)testing_submit(&t, t.cpu, h[4], DUET_W, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    (void)testing_submit(t, t->cpu, h[4], DUET_W, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
     unsigned asked = places[2]->asked;
     places[2]->worth = 10;
-    touch(&t, NULL, h[5], DUET_R);
+    touch(t, NULL, h[5], DUET_R);
     g_assert_true(!valid(h[4], NODE) && valid(h[2], NODE) && valid(h[3], NODE));
     g_assert_cmpuint(places[2]->asked, ==, asked);
 }
@@ -166,23 +162,22 @@ static void test_victim(void)
 /* Data that is written back first is reported so, and stays until it is. */
 static void test_sole(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 2);
-    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-    struct duet_handle *c = testing_handle(&t, BLOCK);
-    struct place *of_a = place_of(&t, a, NODE), *of_b = place_of(&t, b, NODE);
-    touch(&t, NULL, a, DUET_R);
-    touch(&t, NULL, b, DUET_RW);
+    OWNED(testing_end) struct testing *t = start(2);
+    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+    struct duet_handle *c = testing_handle(t, BLOCK);
+    struct place *of_a = place_of(t, a, NODE), *of_b = place_of(t, b, NODE);
+    touch(t, NULL, a, DUET_R);
+    touch(t, NULL, b, DUET_RW);
     of_b->worth = 1;
-    (void)testing_submit(&t, t.gpu, c, DUET_W, NULL, 0, 0);
-    struct duet__engine_command out = testing_next(&t, GPU);
+    (void)testing_submit(t, t->gpu, c, DUET_W, NULL, 0, 0);
+    struct duet__engine_command out = testing_next(t, GPU);
     g_assert_true(out.kind == DUET_COPY && out.copy->write_back && out.copy->handle == b);
     g_assert_cmpuint(of_b->sole, ==, 1);
     g_assert_cmpuint(of_a->sole, ==, 0);
-    g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_IDLE);
+    g_assert_cmpint(testing_next(t, GPU).kind, ==, DUET_IDLE);
     g_assert_true(valid(a, NODE) && valid(b, NODE));
-    testing_done(&t, &out, 1e-6, 0);
-    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+    testing_done(t, &out, 1e-6, 0);
+    g_assert_cmpuint(testing_work(t, GPU, NULL), ==, 1);
     g_assert_true(valid(a, NODE) && !valid(b, NODE) && valid(c, NODE));
 }
 
@@ -204,72 +199,69 @@ static unsigned copies_in(struct testing *t)
 static void test_prefetch(void)
 {
     for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        OWNED(testing_fini) struct testing t;
         struct testing_log log = {0};
-        start(&t, 4);
-        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
-        touch(&t, NULL, b, DUET_R);
+        OWNED(testing_end) struct testing *t = start(4);
+        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
+        touch(t, NULL, b, DUET_R);
         prefetch_to = NODE;
-        (void)testing_submit(&t, t.cpu, a, mode, b, DUET_R, 0);
-        g_assert_cmpuint(copies_in(&t), ==, mode & DUET_R ? 1 : 0);
+        (void)testing_submit(t, t->cpu, a, mode, b, DUET_R, 0);
+        g_assert_cmpuint(copies_in(t), ==, mode & DUET_R ? 1 : 0);
         g_assert_true(valid(a, NODE) == ((mode & DUET_R) != 0) && valid(a, 0));
-        g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+        g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
         g_assert_true(valid(a, NODE) == (mode == DUET_R));
-        g_assert_cmpuint(atomic_load(&t.core->nodes[NODE].pinned), ==, 0);
+        g_assert_cmpuint(atomic_load(&t->core->nodes[NODE].pinned), ==, 0);
         /* a task that is taken meanwhile waits for the same copy */
-        struct duet_handle *c = testing_handle(&t, BLOCK);
-        (void)testing_submit(&t, t.gpu, c, DUET_R, NULL, 0, 0);
-        g_assert_cmpuint(testing_work(&t, GPU, &log), ==, 1);
+        struct duet_handle *c = testing_handle(t, BLOCK);
+        (void)testing_submit(t, t->gpu, c, DUET_R, NULL, 0, 0);
+        g_assert_cmpuint(testing_work(t, GPU, &log), ==, 1);
         g_assert_cmpuint(log.count, ==, 1);
-        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     }
 }
 
 /* The task runs elsewhere while the copy is under way: what comes after it waits for its end. */
 static void test_prefetch_in_vain(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 4);
-    struct duet_handle *a = testing_handle(&t, BLOCK);
+    OWNED(testing_end) struct testing *t = start(4);
+    struct duet_handle *a = testing_handle(t, BLOCK);
     prefetch_to = NODE;
-    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
-    struct duet__engine_command copy = testing_next(&t, GPU);
+    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command copy = testing_next(t, GPU);
     g_assert_cmpint(copy.kind, ==, DUET_COPY);
     prefetch_to = 0;
-    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
-    testing_done(&t, &copy, 1e-6, 0);
+    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
+    testing_done(t, &copy, 1e-6, 0);
     g_assert_false(valid(a, NODE)); /* it was of before */
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
     prefetch_to = NODE;
-    (void)testing_submit(&t, t.cpu, a, DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
-    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK); /* after the copy */
-    g_assert_cmpuint(t.core->nodes[NODE].slab.used_bytes, ==, 0);
+    (void)testing_submit(t, t->cpu, a, DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
+    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK); /* after the copy */
+    g_assert_cmpuint(t->core->nodes[NODE].slab.used_bytes, ==, 0);
 }
 
 /* A prefetch evicts no valid data, only invalid data. */
 static void test_prefetch_room(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, 2);
+    OWNED(testing_end) struct testing *t = start(2);
     struct duet_handle *h[3];
     for (unsigned i = 0; i < 3; i++)
-        h[i] = testing_handle(&t, BLOCK);
-    touch(&t, NULL, h[0], DUET_R);
-    touch(&t, NULL, h[1], DUET_R);
+        h[i] = testing_handle(t, BLOCK);
+    touch(t, NULL, h[0], DUET_R);
+    touch(t, NULL, h[1], DUET_R);
     prefetch_to = NODE;
-    (void)testing_submit(&t, t.cpu, h[2], DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(copies_in(&t), ==, 0);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    (void)testing_submit(t, t->cpu, h[2], DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(copies_in(t), ==, 0);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
     prefetch_to = 0;
-    (void)testing_submit(&t, t.cpu, h[1], DUET_W, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    (void)testing_submit(t, t->cpu, h[1], DUET_W, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
     prefetch_to = NODE;
-    (void)testing_submit(&t, t.cpu, h[2], DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(copies_in(&t), ==, 1);
+    (void)testing_submit(t, t->cpu, h[2], DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(copies_in(t), ==, 1);
     g_assert_true(valid(h[0], NODE) && valid(h[2], NODE));
-    testing_drain(&t);
+    testing_drain(t);
 }
 
 /*
@@ -281,15 +273,15 @@ static void test_scores_hold(void)
     enum { DATA = 24, BLOCKS = 7, STEPS = 20000 };
     struct duet_policy luf[2] = {policy, policy};
     struct duet_handle *data[2][DATA];
-    struct testing t[2];
+    struct testing *t[2];
     uint64_t random = 5;
     unsigned differ = 0;
     for (unsigned r = 0; r < 2; r++) {
         luf[r].victim = duet_luf_victim;
         luf[r].scores_hold = r;
-        start_policy(&t[r], BLOCKS, &luf[r]);
+        t[r] = start_policy(BLOCKS, &luf[r]);
         for (unsigned i = 0; i < DATA; i++)
-            data[r][i] = testing_handle(&t[r], BLOCK);
+            data[r][i] = testing_handle(t[r], BLOCK);
     }
     for (unsigned step = 0; step < STEPS; step++) {
         static const int modes[] = {DUET_R, DUET_R, DUET_W, DUET_RW};
@@ -297,37 +289,37 @@ static void test_scores_hold(void)
         const unsigned i = duet_random_below(&random, DATA), j = duet_random_below(&random, DATA);
         const int mode = modes[duet_random_below(&random, 4)], change = i < j ? 1 : -1;
         for (unsigned r = 0; r < 2; r++) {
-            struct duet_view view = testing_view(&t[r], DUET_SUBMITTER);
+            struct duet_view view = testing_view(t[r], DUET_SUBMITTER);
             struct duet_task *task;
             if (action == 0) { /* counts without a task's beginning or end */
-                task = testing_create(&t[r], t[r].any, data[r][i], DUET_R, NULL, 0, 0);
+                task = testing_create(t[r], t[r]->any, data[r][i], DUET_R, NULL, 0, 0);
                 duet_luf_count(&view, task, GPU, change);
-                duet__link(t[r].core, task, DUET_SUBMITTER, t[r].now, &t[r].ops);
+                duet__link(t[r]->core, task, DUET_SUBMITTER, t[r]->now, &t[r]->ops);
             } else if (action == 1) {
-                g_assert_cmpint(duet_prefetch(t[r].core, data[r][i], NODE), ==, DUET_OK);
+                g_assert_cmpint(duet_prefetch(t[r]->core, data[r][i], NODE), ==, DUET_OK);
             } else if (action == 2 && j == 0) {
-                testing_drain(&t[r]);
-                g_assert_cmpint(duet_unregister(t[r].core, data[r][i]), ==, DUET_OK);
-                data[r][i] = testing_handle(&t[r], BLOCK);
+                testing_drain(t[r]);
+                g_assert_cmpint(duet_unregister(t[r]->core, data[r][i]), ==, DUET_OK);
+                data[r][i] = testing_handle(t[r], BLOCK);
             } else {
-                (void)testing_submit(&t[r], action < 5 ? t[r].cpu : t[r].gpu, data[r][i], mode,
+                (void)testing_submit(t[r], action < 5 ? t[r]->cpu : t[r]->gpu, data[r][i], mode,
                                      i == j ? NULL : data[r][j], i == j ? 0 : DUET_R, 0);
             }
-            (void)(end == 0 && testing_work(&t[r], CPU, NULL));
-            (void)(end == 1 && testing_work(&t[r], GPU, NULL));
+            (void)(end == 0 && testing_work(t[r], CPU, NULL));
+            (void)(end == 1 && testing_work(t[r], GPU, NULL));
             if (end == 2)
-                testing_drain(&t[r]);
+                testing_drain(t[r]);
         }
         for (unsigned node = NODE; node <= NODE2; node++)
             for (unsigned d = 0; d < DATA; d++)
                 differ += valid(data[0][d], node) != valid(data[1][d], node);
         g_assert_cmpuint(differ, ==, 0);
     }
-    g_assert_cmpuint(t[1].core->nodes[NODE].evictions, >, STEPS / 20);
-    g_assert_cmpuint(t[1].core->nodes[NODE].write_backs, >, STEPS / 20);
+    g_assert_cmpuint(t[1]->core->nodes[NODE].evictions, >, STEPS / 20);
+    g_assert_cmpuint(t[1]->core->nodes[NODE].write_backs, >, STEPS / 20);
     for (unsigned r = 0; r < 2; r++) {
-        testing_drain(&t[r]);
-        testing_fini(&t[r]);
+        testing_drain(t[r]);
+        testing_fini(t[r]);
     }
 }
 

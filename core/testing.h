@@ -336,13 +336,13 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
     return codelet;
 }
 
-/* A core on the passive engine. `t` stays where it is until testing_fini. */
-static inline void testing_init_core(struct testing *t, const struct testing_machine *make,
-                                     struct duet__core_config config)
+/* A core on the passive engine, until testing_fini. */
+static inline struct testing *testing_init_core(const struct testing_machine *make,
+                                                struct duet__core_config config)
 {
     struct duet_machine machine;
     testing_machine(&machine, make);
-    memset(t, 0, sizeof *t);
+    struct testing *t = g_new0(struct testing, 1);
     t->workers = machine.worker_count;
     t->cpus = make->cpus;
     TESTING_MUST(t->workers <= TESTING_WORKERS);
@@ -360,23 +360,23 @@ static inline void testing_init_core(struct testing *t, const struct testing_mac
         t->gpu = testing_codelet(t->core, "for_gpus", false, true);
     if (!t->any)
         t->any = make->cpus ? t->cpu : t->gpu;
+    return t;
 }
 
 /* Initialises a test with a policy, and all else as usual. */
-static inline void testing_init_policy(struct testing *t, const struct testing_machine *make,
-                                       const struct duet_policy *policy, uint64_t seed)
+static inline struct testing *testing_init_policy(const struct testing_machine *make,
+                                                  const struct duet_policy *policy, uint64_t seed)
 {
-    testing_init_core(t, make,
-                      (struct duet__core_config){.policy = policy,
-                                                 .model = duet_model_at(0),
-                                                 .seed = seed});
+    return testing_init_core(make, (struct duet__core_config){.policy = policy,
+                                                              .model = duet_model_at(0),
+                                                              .seed = seed});
 }
 
 /* Initialises a test with a built-in policy. */
-static inline void testing_init(struct testing *t, const struct testing_machine *make,
-                                const char *policy, uint64_t seed)
+static inline struct testing *testing_init(const struct testing_machine *make, const char *policy,
+                                           uint64_t seed)
 {
-    testing_init_policy(t, make, duet_policy_find(policy), seed);
+    return testing_init_policy(make, duet_policy_find(policy), seed);
 }
 
 /* Fails unless a call is refused for this reason. */
@@ -386,6 +386,13 @@ static inline void testing_fini(struct testing *t)
 {
     duet__core_free(t->core);
     TESTING_MUST(t->destroyed == 1);
+    g_free(t);
+}
+
+/* For OWNED. */
+static inline void testing_end(struct testing **t)
+{
+    testing_fini(*t);
 }
 
 static inline struct duet_handle *testing_handle(struct testing *t, size_t bytes)

@@ -9,12 +9,12 @@
 #include "core/testing.h"
 
 /* A core whose workers have all been asked once and found nothing. */
-static inline void lost_start(struct testing *t, const struct testing_machine *make,
-                              const char *policy)
+static inline struct testing *lost_start(const struct testing_machine *make, const char *policy)
 {
-    testing_init(t, make, policy, 1);
+    struct testing *t = testing_init(make, policy, 1);
     for (unsigned w = 0; w < t->workers; w++)
         g_assert_cmpint(testing_next(t, w).kind, ==, DUET_IDLE);
+    return t;
 }
 
 /* The device of a worker is gone. */

@@ -8,10 +8,10 @@
 
 enum { CORE = 0, GPU = 1 };
 
-static void start(struct testing *t, const char *policy)
+static struct testing *start(const char *policy)
 {
-    testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
-                 policy, 1);
+    return testing_init(&(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
+                        policy, 1);
 }
 
 /* Returns the worker whose list has a task, and takes it off. */
@@ -36,53 +36,50 @@ static unsigned place_of(struct testing *t, const struct duet_task *one)
 /* Devices begin where they gain most, the core where it loses least; priorities within a bucket. */
 static void test_order(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "heteroprio");
-    t.core->parameters[0] = 0;
-    struct duet_task *cpu = task(&t, 3, 0, NULL, 0), *gpu = task(&t, 0, 3, NULL, 0);
-    struct duet_task *twice = task(&t, 4, 2, NULL, 0), *more = task(&t, 40, 2, NULL, 0);
-    struct duet_task *urgent = task(&t, 20, 1, NULL, 1), *slower = task(&t, 1, 4, NULL, 0);
+    OWNED(testing_end) struct testing *t = start("heteroprio");
+    t->core->parameters[0] = 0;
+    struct duet_task *cpu = task(t, 3, 0, NULL, 0), *gpu = task(t, 0, 3, NULL, 0);
+    struct duet_task *twice = task(t, 4, 2, NULL, 0), *more = task(t, 40, 2, NULL, 0);
+    struct duet_task *urgent = task(t, 20, 1, NULL, 1), *slower = task(t, 1, 4, NULL, 0);
     struct duet_task *const all[] = {slower, more, cpu, urgent, twice, gpu};
-    push(&t, all, 6);
-    g_assert_true(popped(&t, GPU) == gpu);
-    g_assert_true(popped(&t, CORE) == cpu);
-    g_assert_true(popped(&t, GPU) == urgent);
-    g_assert_true(popped(&t, CORE) == slower);
-    g_assert_true(popped(&t, CORE) == twice);
-    g_assert_true(popped(&t, GPU + 1) == more);
-    g_assert_null(popped(&t, GPU));
+    push(t, all, 6);
+    g_assert_true(popped(t, GPU) == gpu);
+    g_assert_true(popped(t, CORE) == cpu);
+    g_assert_true(popped(t, GPU) == urgent);
+    g_assert_true(popped(t, CORE) == slower);
+    g_assert_true(popped(t, CORE) == twice);
+    g_assert_true(popped(t, GPU + 1) == more);
+    g_assert_null(popped(t, GPU));
 }
 
 /* The core leaves what two devices, ten times as fast, would be through with before it ended one.
  */
 static void test_left(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "heteroprio");
+    OWNED(testing_end) struct testing *t = start("heteroprio");
     for (unsigned i = 1; i < 20; i++) {
-        struct duet_task *one = task(&t, 10, 1, NULL, 0);
-        push(&t, &one, 1);
-        g_assert_null(popped(&t, CORE));
+        struct duet_task *one = task(t, 10, 1, NULL, 0);
+        push(t, &one, 1);
+        g_assert_null(popped(t, CORE));
     }
-    struct duet_task *one = task(&t, 10, 1, NULL, 0);
-    push(&t, &one, 1);
-    g_assert_nonnull(popped(&t, CORE));
-    g_assert_null(popped(&t, CORE));
-    g_assert_cmpint(duet__worker_lost(t.core, GPU, 0, &t.ops), ==, DUET_OK);
-    g_assert_nonnull(popped(&t, CORE)); /* only one of them is left */
-    g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
+    struct duet_task *one = task(t, 10, 1, NULL, 0);
+    push(t, &one, 1);
+    g_assert_nonnull(popped(t, CORE));
+    g_assert_null(popped(t, CORE));
+    g_assert_cmpint(duet__worker_lost(t->core, GPU, 0, &t->ops), ==, DUET_OK);
+    g_assert_nonnull(popped(t, CORE)); /* only one of them is left */
+    g_assert_cmpint(duet__worker_lost(t->core, GPU + 1, 0, &t->ops), ==, DUET_OK);
     for (unsigned i = 0; i < 18; i++)
-        g_assert_nonnull(popped(&t, CORE));
+        g_assert_nonnull(popped(t, CORE));
 }
 
 /* A device takes what it can, though the core be faster: both might leave it to each other. */
 static void test_not_left(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "heteroprio");
-    struct duet_task *one = task(&t, 1, 4, NULL, 0);
-    push(&t, &one, 1);
-    g_assert_true(popped(&t, GPU) == one);
+    OWNED(testing_end) struct testing *t = start("heteroprio");
+    struct duet_task *one = task(t, 1, 4, NULL, 0);
+    push(t, &one, 1);
+    g_assert_true(popped(t, GPU) == one);
 }
 
 /* The kernels of a writer and, when it runs, of so many tasks that wait for it. Returns it, taken.
@@ -104,17 +101,16 @@ static void test_released(void)
 {
     static const char *const names[] = {"heteroprio", "multreeprio"};
     for (unsigned i = 0; i < 2; i++) {
-        OWNED(testing_fini) struct testing t;
-        start(&t, names[i]);
-        t.core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
+        OWNED(testing_end) struct testing *t = start(names[i]);
+        t->core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
         struct duet_task *all[3];
         for (unsigned n = 0; n < 3; n++)
-            all[n] = writer(&t, testing_handle(&t, 1000), n == 1 ? 5 : n);
+            all[n] = writer(t, testing_handle(t, 1000), n == 1 ? 5 : n);
         all[0]->priority = 1;
-        push(&t, all, 3);
-        g_assert_true(popped(&t, GPU) == all[1]);
-        g_assert_true(popped(&t, GPU) == all[2]);
-        g_assert_true(popped(&t, GPU) == all[0]);
+        push(t, all, 3);
+        g_assert_true(popped(t, GPU) == all[1]);
+        g_assert_true(popped(t, GPU) == all[2]);
+        g_assert_true(popped(t, GPU) == all[0]);
     }
 }
 
@@ -127,38 +123,36 @@ static void test_released(void)
  */
 static void test_gain(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "multreeprio");
-    struct duet_handle *here = testing_handle(&t, 1000);
-    (void)testing_submit(&t, t.gpu, here, DUET_RW, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
-    struct duet_task *fast = task(&t, 20, 1, NULL, 0), *more = task(&t, 60, 30, NULL, 0);
-    struct duet_task *near = task(&t, 60, 30, here, 0), *slow = task(&t, 1, 4, NULL, 0);
-    push(&t, (struct duet_task *const[]){fast, slow, more, near}, 4);
-    g_assert_true(popped(&t, CORE) == slow);
-    g_assert_true(popped(&t, GPU) == near);
-    g_assert_true(popped(&t, GPU + 1) == more);
-    g_assert_true(popped(&t, GPU + 1) == fast);
+    OWNED(testing_end) struct testing *t = start("multreeprio");
+    struct duet_handle *here = testing_handle(t, 1000);
+    (void)testing_submit(t, t->gpu, here, DUET_RW, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, GPU, NULL), ==, 1);
+    struct duet_task *fast = task(t, 20, 1, NULL, 0), *more = task(t, 60, 30, NULL, 0);
+    struct duet_task *near = task(t, 60, 30, here, 0), *slow = task(t, 1, 4, NULL, 0);
+    push(t, (struct duet_task *const[]){fast, slow, more, near}, 4);
+    g_assert_true(popped(t, CORE) == slow);
+    g_assert_true(popped(t, GPU) == near);
+    g_assert_true(popped(t, GPU + 1) == more);
+    g_assert_true(popped(t, GPU + 1) == fast);
 }
 
 /* The core takes what devices are faster at when each of them has more to do than it takes. */
 static void test_pop_condition(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "multreeprio");
-    struct duet_task *only = task(&t, 0, 9.9, NULL, 0);
-    push(&t, &only, 1);
+    OWNED(testing_end) struct testing *t = start("multreeprio");
+    struct duet_task *only = task(t, 0, 9.9, NULL, 0);
+    push(t, &only, 1);
     for (unsigned i = 0; i < 10; i++) {
-        struct duet_task *one = task(&t, 10, 1, NULL, 0);
-        push(&t, &one, 1);
-        g_assert_null(popped(&t, CORE));
+        struct duet_task *one = task(t, 10, 1, NULL, 0);
+        push(t, &one, 1);
+        g_assert_null(popped(t, CORE));
     }
-    struct duet_task *one = task(&t, 10, 1, NULL, 0);
-    push(&t, &one, 1);
-    g_assert_nonnull(popped(&t, CORE));
-    g_assert_null(popped(&t, CORE));
-    lose(&t, GPU);
-    g_assert_nonnull(popped(&t, CORE)); /* they have as much to do, and one is left */
+    struct duet_task *one = task(t, 10, 1, NULL, 0);
+    push(t, &one, 1);
+    g_assert_nonnull(popped(t, CORE));
+    g_assert_null(popped(t, CORE));
+    lose(t, GPU);
+    g_assert_nonnull(popped(t, CORE)); /* they have as much to do, and one is left */
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -171,17 +165,16 @@ static void test_pop_condition(void)
 static void test_affinity(void)
 {
     for (unsigned alpha = 0; alpha < 2; alpha++) {
-        OWNED(testing_fini) struct testing t;
-        start(&t, "dada");
-        struct duet_handle *data = testing_handle(&t, 1000);
-        struct duet_view view = testing_view(&t, DUET_SUBMITTER);
-        struct duet_task *first = testing_create(&t, t.gpu, data, DUET_RW, NULL, 0, 0);
+        OWNED(testing_end) struct testing *t = start("dada");
+        struct duet_handle *data = testing_handle(t, 1000);
+        struct duet_view view = testing_view(t, DUET_SUBMITTER);
+        struct duet_task *first = testing_create(t, t->gpu, data, DUET_RW, NULL, 0, 0);
         duet_push_tail(&view, duet_view_list(&view, GPU + 1), first);
-        (void)testing_work(&t, GPU + 1, NULL);
-        t.core->parameters[0] = alpha;
-        struct duet_task *one = task(&t, 10, 1, data, 0);
-        push(&t, &one, 1);
-        g_assert_cmpuint(place_of(&t, one), ==, alpha ? GPU + 1 : GPU);
+        (void)testing_work(t, GPU + 1, NULL);
+        t->core->parameters[0] = alpha;
+        struct duet_task *one = task(t, 10, 1, data, 0);
+        push(t, &one, 1);
+        g_assert_cmpuint(place_of(t, one), ==, alpha ? GPU + 1 : GPU);
     }
 }
 
@@ -191,47 +184,46 @@ static void test_affinity(void)
  */
 static void test_balance(void)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, "dada");
-    struct duet_task *all[7] = {task(&t, 2.5, 2, NULL, 0)};
+    OWNED(testing_end) struct testing *t = start("dada");
+    struct duet_task *all[7] = {task(t, 2.5, 2, NULL, 0)};
     for (unsigned i = 1; i < 7; i++)
-        all[i] = task(&t, 3, 1.1, NULL, 0);
-    push(&t, all, 7);
-    struct duet_view view = testing_view(&t, CORE);
+        all[i] = task(t, 3, 1.1, NULL, 0);
+    push(t, all, 7);
+    struct duet_view view = testing_view(t, CORE);
     for (unsigned w = GPU; w <= GPU + 1; w++)
         g_assert_cmpuint(duet_list_length(duet_view_list(&view, w)), ==, 3);
-    g_assert_cmpuint(place_of(&t, all[0]), ==, CORE);
-    struct duet_task *only = task(&t, 0, 1, NULL, 0);
-    push(&t, &only, 1);
-    g_assert_cmpuint(place_of(&t, only), >=, GPU);
+    g_assert_cmpuint(place_of(t, all[0]), ==, CORE);
+    struct duet_task *only = task(t, 0, 1, NULL, 0);
+    push(t, &only, 1);
+    g_assert_cmpuint(place_of(t, only), >=, GPU);
 }
 
 /* A task stays on the core if its copy takes longer than it gains. */
 static void test_transfers(void)
 {
     for (unsigned transfers = 0; transfers < 2; transfers++) {
-        OWNED(testing_fini) struct testing t;
-        start(&t, "dada");
-        t.core->parameters[0] = 0;
-        t.core->parameters[1] = transfers;
-        struct duet_task *one = task(&t, 3, 1, testing_handle(&t, 4000000), 0);
-        push(&t, &one, 1);
-        g_assert_cmpuint(place_of(&t, one), ==, transfers ? CORE : GPU);
+        OWNED(testing_end) struct testing *t = start("dada");
+        t->core->parameters[0] = 0;
+        t->core->parameters[1] = transfers;
+        struct duet_task *one = task(t, 3, 1, testing_handle(t, 4000000), 0);
+        push(t, &one, 1);
+        g_assert_cmpuint(place_of(t, one), ==, transfers ? CORE : GPU);
     }
 }
 
 /* A task that no worker can run any more blocks no other. */
 static void test_lost(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 2, .gpu_archs = 2}, "dada", 1);
-    t.hold = true;
-    submit_to(&t, t.gpu, "card0", NULL, 0, NULL, 0);
-    t.hold = false;
-    struct duet_task *lost = t.held, *only = task(&t, 0, 1, NULL, 0);
-    lose(&t, GPU);
-    push(&t, (struct duet_task *const[]){only, lost}, 2);
-    g_assert_cmpuint(place_of(&t, only), ==, GPU + 1);
+    OWNED(testing_end)
+    struct testing *t =
+        testing_init(&(struct testing_machine){.cpus = 1, .gpus = 2, .gpu_archs = 2}, "dada", 1);
+    t->hold = true;
+    submit_to(t, t->gpu, "card0", NULL, 0, NULL, 0);
+    t->hold = false;
+    struct duet_task *lost = t->held, *only = task(t, 0, 1, NULL, 0);
+    lose(t, GPU);
+    push(t, (struct duet_task *const[]){only, lost}, 2);
+    g_assert_cmpuint(place_of(t, only), ==, GPU + 1);
 }
 
 TEST_MAIN(test_order, test_left, test_not_left, test_released, test_gain, test_pop_condition,

@@ -92,11 +92,10 @@ static void check_slots(const struct duet_policy *policy, const struct testing_m
 {
     static const unsigned counts[] = {1, 2, 3, 31, 32, 33, 100, MOST};
     uint64_t rng = 1;
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, machine, policy, 1);
+    OWNED(testing_end) struct testing *t = testing_init_policy(machine, policy, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(counts); i++) {
-        push_and_take(&t, counts[i], DUET_SUBMITTER, &rng);
-        push_and_take(&t, counts[i], (int)duet_random_below(&rng, t.workers), &rng);
+        push_and_take(t, counts[i], DUET_SUBMITTER, &rng);
+        push_and_take(t, counts[i], (int)duet_random_below(&rng, t->workers), &rng);
     }
 }
 
@@ -137,29 +136,28 @@ static void submit_fans(struct testing *t, struct duet_handle **handles)
 
 static void check_run(const struct duet_policy *policy, const struct testing_machine *machine)
 {
-    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
     struct duet_handle *handles[8];
-    testing_init_policy(&t, machine, policy, 1);
+    OWNED(testing_end) struct testing *t = testing_init_policy(machine, policy, 1);
     for (unsigned h = 0; h < 8; h++)
-        handles[h] = testing_handle(&t, 256);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
-    submit_fans(&t, handles);
-    work_when_woken(&t);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, atomic_load(&t.core->submitted));
+        handles[h] = testing_handle(t, 256);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_IDLE);
+    submit_fans(t, handles);
+    work_when_woken(t);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, atomic_load(&t->core->submitted));
     /* again on workers that went idle after work */
-    submit_fans(&t, handles);
-    work_when_woken(&t);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, atomic_load(&t.core->submitted));
-    duet_stats(t.core, &stats);
+    submit_fans(t, handles);
+    work_when_woken(t);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, atomic_load(&t->core->submitted));
+    duet_stats(t->core, &stats);
     g_assert_cmpuint(stats.pops + stats.steals, ==, stats.tasks + stats.revocations);
     if (!policy->revoke)
         g_assert_cmpuint(stats.revocations, ==, 0);
     if (!policy->steal)
         g_assert_cmpuint(stats.steal_attempts, ==, 0);
-    for (unsigned w = 0; w < t.workers; w++)
-        g_assert_cmpuint(duet_list_length(&t.core->workers[w].list), ==, 0);
+    for (unsigned w = 0; w < t->workers; w++)
+        g_assert_cmpuint(duet_list_length(&t->core->workers[w].list), ==, 0);
 }
 
 static void test_runs(void)
@@ -172,16 +170,15 @@ static struct duet_event *choices(const struct duet_policy *policy,
                                   const struct testing_machine *machine, uint64_t seed,
                                   size_t *count)
 {
-    struct testing t;
     struct duet_event *events;
     struct duet_handle *handles[8];
-    testing_init_policy(&t, machine, policy, seed);
+    struct testing *t = testing_init_policy(machine, policy, seed);
     for (unsigned h = 0; h < 8; h++)
-        handles[h] = testing_handle(&t, 256);
-    submit_fans(&t, handles);
-    testing_drain(&t);
-    g_assert_cmpint(duet_trace_events(t.core, &events, count), ==, DUET_OK);
-    testing_fini(&t);
+        handles[h] = testing_handle(t, 256);
+    submit_fans(t, handles);
+    testing_drain(t);
+    g_assert_cmpint(duet_trace_events(t->core, &events, count), ==, DUET_OK);
+    testing_fini(t);
     return events;
 }
 
@@ -352,22 +349,21 @@ static const struct duet_policy probe_policy = {
 
 static void test_promises(void)
 {
-    struct testing t;
-    testing_init_policy(&t, &machines[4], &probe_policy, 1);
-    struct probe *probe = t.core->policy_state;
+    struct testing *t = testing_init_policy(&machines[4], &probe_policy, 1);
+    struct probe *probe = t->core->policy_state;
     g_assert_cmpfloat(probe->alpha, ==, 0.5);
     g_assert_cmpfloat(probe->beta, ==, 2);
     ended = 0;
-    struct duet_handle *a = testing_handle(&t, 8), *b = testing_handle(&t, 8);
-    (void)testing_submit(&t, t.any, b, DUET_RW, a, DUET_RW, 0);
+    struct duet_handle *a = testing_handle(t, 8), *b = testing_handle(t, 8);
+    (void)testing_submit(t, t->any, b, DUET_RW, a, DUET_RW, 0);
     g_assert_cmpint(probe->by, ==, DUET_SUBMITTER);
-    (void)testing_submit(&t, t.any, a, DUET_R, NULL, 0, 0);
-    (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
-    (void)testing_submit(&t, t.any, b, DUET_R, NULL, 0, 0);
-    struct duet__engine_command command = testing_next(&t, 1);
+    (void)testing_submit(t, t->any, a, DUET_R, NULL, 0, 0);
+    (void)testing_submit(t, t->any, b, DUET_R, NULL, 0, 0);
+    (void)testing_submit(t, t->any, b, DUET_R, NULL, 0, 0);
+    struct duet__engine_command command = testing_next(t, 1);
     g_assert_cmpint(probe->step, ==, 1);
-    t.now = 5;
-    testing_done(&t, &command, 3, 0);
+    t->now = 5;
+    testing_done(t, &command, 3, 0);
     g_assert_cmpint(probe->step, ==, 2);
     g_assert_cmpfloat(probe->times.start_s, ==, 5);
     g_assert_cmpfloat(probe->times.end_s, ==, 8);
@@ -379,36 +375,34 @@ static void test_promises(void)
     static const uint64_t order[] = {1, 3, 4, 2};
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(probe->pushed[i], ==, order[i]);
-    testing_drain(&t);
+    testing_drain(t);
     g_assert_cmpuint(ended, ==, 0);
-    testing_fini(&t);
+    testing_fini(t);
     g_assert_cmpuint(ended, ==, 1);
 }
 
 /* A parameter beyond those that there are fails the run. */
 static void test_no_such_parameter(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init_policy(&t, &machines[0], &probe_policy, 1);
-    struct duet_view view = testing_view(&t, 0);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machines[0], &probe_policy, 1);
+    struct duet_view view = testing_view(t, 0);
     g_assert_cmpfloat(duet_view_parameter(&view, 1), ==, 2);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpfloat(duet_view_parameter(&view, 2), ==, 0);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_EINVAL);
 }
 
 /* Questions about what does not exist have harmless answers, and no effect. */
 static void test_out_of_range(void)
 {
     static const unsigned none[] = {7, 64, 1000, UINT32_MAX};
-    OWNED(testing_fini) struct testing t;
     struct duet_policy policy = probe_policy;
     policy.prologue = NULL;
     policy.epilogue = NULL;
-    testing_init_policy(&t, &machines[4], &policy, 1);
-    struct duet_handle *h = testing_handle(&t, 8);
-    struct duet_task *task = testing_create(&t, t.any, h, DUET_RW, NULL, 0, 0);
-    struct duet_view view = testing_view(&t, 0);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&machines[4], &policy, 1);
+    struct duet_handle *h = testing_handle(t, 8);
+    struct duet_task *task = testing_create(t, t->any, h, DUET_RW, NULL, 0, 0);
+    struct duet_view view = testing_view(t, 0);
     struct duet_list *shared = duet_view_shared(&view);
     duet_push_tail(&view, shared, task);
     for (unsigned i = 0; i < G_N_ELEMENTS(none); i++) {
@@ -428,7 +422,7 @@ static void test_out_of_range(void)
         g_assert_null(duet_steal_tail(&view, shared, n));
         duet_move(&view, shared, duet_view_list(&view, 0), n, NULL, NULL);
         duet_luf_count(&view, task, n, 1);
-        g_assert_cmpuint(duet_worker_stats(t.core, n).tasks, ==, 0);
+        g_assert_cmpuint(duet_worker_stats(t->core, n).tasks, ==, 0);
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(none); i++) {
         const unsigned n = none[i] == 7 ? duet_view_nodes(&view) : none[i];
@@ -445,8 +439,8 @@ static void test_out_of_range(void)
     }
     g_assert_true(duet_pop_head(&view, shared, 0) == task);
     duet_push_tail(&view, shared, task);
-    testing_drain(&t);
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    testing_drain(t);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -508,30 +502,29 @@ static const struct duet_policy planned_policy = {
 /* All that was submitted is there at once, before the first of it is pushed; with its ranks. */
 static void test_plan(void)
 {
-    OWNED(testing_fini) struct testing t;
     const struct testing_machine make = {.cpus = 1, .gpus = 2, .no_peer = true};
-    testing_init_policy(&t, &make, &planned_policy, 1);
-    const struct planned *planned = t.core->policy_state;
-    struct duet_handle *a = testing_handle(&t, 8);
+    OWNED(testing_end) struct testing *t = testing_init_policy(&make, &planned_policy, 1);
+    const struct planned *planned = t->core->policy_state;
+    struct duet_handle *a = testing_handle(t, 8);
     double flops = 1e6;
     struct duet_access access = {a, DUET_RW};
-    struct duet_task_desc desc = {.codelet = t.cpu,
+    struct duet_task_desc desc = {.codelet = t->cpu,
                                   .accesses = &access,
                                   .access_count = 1,
                                   .args = &flops,
                                   .args_bytes = sizeof flops};
     for (desc.priority = 0; desc.priority < 4; desc.priority++)
-        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
     g_assert_cmpuint(planned->plans, ==, 0);
-    testing_let_in(&t);
+    testing_let_in(t);
     g_assert_cmpuint(planned->plans, ==, 1);
     g_assert_cmpuint(planned->count, ==, 4);
     for (unsigned i = 0; i < 4; i++) {
         g_assert_cmpfloat(planned->ranks[i], >=, (4 - i) * 1e-3);
         g_assert_cmpuint(planned->data[i], ==, planned->data[0]);
     }
-    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t.core), ==, 4);
+    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+    g_assert_cmpuint(duet_tasks_done(t->core), ==, 4);
     g_assert_cmpuint(planned->plans, ==, 1); /* not for nothing */
 }
 

@@ -7,62 +7,62 @@
 
 enum { CPU = 0, GPU = 1, MB = 1000000 };
 
-static void start(struct testing *t, const char *policy)
+static struct testing *start(const char *policy)
 {
-    testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
-                 policy, 1);
+    struct testing *t =
+        testing_init(&(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
+                     policy, 1);
     g_assert_null(t->core->policy->steal);
+    return t;
 }
 
 /* Tasks go by the time of the waiting ones and of the task itself. */
 static void test_ends(gconstpointer policy)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, policy);
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
-    t.now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
+    OWNED(testing_end) struct testing *t = start(policy);
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
+    t->now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
 }
 
 /* If nothing is known the shortest list is taken. */
 static void test_unknown(gconstpointer policy)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 3}, policy, 1);
-    t.untimed = ~UINT64_C(0);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 3}, policy, 1);
+    t->untimed = ~UINT64_C(0);
     struct duet_codelet_desc desc = {.name = "unknown",
                                      .implementations =
                                          (const struct duet_implementation[]){{.arch = "cpu"}},
                                      .implementation_count = 1};
     struct duet_codelet *codelet;
-    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
-    t.untimed = 0;
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    t->untimed = 0;
     for (unsigned i = 0; i < 6; i++)
-        g_assert_cmpuint(placed(&t, testing_create(&t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);
+        g_assert_cmpuint(placed(t, testing_create(t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);
 }
 
 /* A transfer counts while the device is free, hides behind what is there, and is weighed again. */
 static void test_transfer(void)
 {
-    struct testing t;
-    start(&t, "dmda");
-    struct duet_handle *data = testing_handle(&t, 2 * MB);
-    t.core->parameters[1] = 0;
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
+    struct testing *t = start("dmda");
+    struct duet_handle *data = testing_handle(t, 2 * MB);
+    t->core->parameters[1] = 0;
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
     /* the copy to GPU is not on its way yet: it is done when what waits there ends */
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 30, data, 0)), ==,
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 30, data, 0)), ==,
                      GPU + 1); /* 32, 2.2 + 3, 2 + 3 */
-    t.core->parameters[1] = 1;
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
-    testing_fini(&t);
-    start(&t, "heft-tm"); /* looks at none */
-    data = testing_handle(&t, 4 * MB);
-    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, GPU);
-    testing_fini(&t);
+    t->core->parameters[1] = 1;
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
+    testing_fini(t);
+    t = start("heft-tm"); /* looks at none */
+    data = testing_handle(t, 4 * MB);
+    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, GPU);
+    testing_fini(t);
 }
 
 /* Brings `data` to a device by a task that it runs. */
@@ -76,24 +76,23 @@ static void bring(struct testing *t, struct duet_handle *data)
 /* In the order in which they are taken by GPU, of those with these priorities and data. */
 static void expect(const char *policy, bool sorted, const char *order)
 {
-    OWNED(testing_fini) struct testing t;
-    start(&t, policy);
-    struct duet_handle *there = testing_handle(&t, 8), *away = testing_handle(&t, 8);
-    bring(&t, there);
+    OWNED(testing_end) struct testing *t = start(policy);
+    struct duet_handle *there = testing_handle(t, 8), *away = testing_handle(t, 8);
+    bring(t, there);
     struct duet_task *tasks[4];
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
     for (unsigned i = 0; i < 4; i++) {
         static const int priorities[] = {1, 2, 2, 1};
-        tasks[i] = testing_create(&t, t.gpu, there, DUET_R, away, i == 2 ? DUET_W : DUET_RW,
+        tasks[i] = testing_create(t, t->gpu, there, DUET_R, away, i == 2 ? DUET_W : DUET_RW,
                                   priorities[i]);
-        if (t.core->policy->order == DUET_SORTED)
+        if (t->core->policy->order == DUET_SORTED)
             duet_push_sorted(&view, duet_view_list(&view, GPU), tasks[i],
                              sorted ? priorities[i] : 0);
         else
             duet_push_tail(&view, duet_view_list(&view, GPU), tasks[i]);
     }
     for (unsigned i = 0; i < 4; i++)
-        g_assert_true(popped(&t, GPU) == tasks[order[i] - '0']);
+        g_assert_true(popped(t, GPU) == tasks[order[i] - '0']);
 }
 
 /* 2 has all its data there, the others lack something; 1 and 2 have the higher priority. */
@@ -110,7 +109,7 @@ enum { WORKERS = 4, DATA = 12, MOST = 200, STEPS = 20000 };
 
 /* Tasks on the lists of all workers, in the order in which they were pushed. */
 struct waiting {
-    struct testing t;
+    struct testing *t;
     struct duet_view view;
     struct duet_handle *data[DATA];
     unsigned count;
@@ -132,7 +131,7 @@ static int missing_of(const struct waiting *all, const struct duet_task *task, u
 /* Takes the first task off a list; a search through all waiting tasks has to find the same one. */
 static void take_nearest(struct waiting *all, unsigned list, unsigned worker)
 {
-    const bool by_priority = all->t.core->policy->order == DUET_HEAP_NEAREST;
+    const bool by_priority = all->t->core->policy->order == DUET_HEAP_NEAREST;
     struct duet_task *best = NULL;
     unsigned at = 0;
     for (unsigned i = 0; i < all->count; i++) {
@@ -159,13 +158,13 @@ static void take_nearest(struct waiting *all, unsigned list, unsigned worker)
 static void push_random(struct waiting *all, uint64_t *rng, unsigned list)
 {
     static const int modes[] = {DUET_R, DUET_W, DUET_RW};
-    struct duet_codelet *codelet = duet_random_below(rng, 2) ? all->t.any
-                                   : list < 2                ? all->t.cpu
-                                                             : all->t.gpu;
+    struct duet_codelet *codelet = duet_random_below(rng, 2) ? all->t->any
+                                   : list < 2                ? all->t->cpu
+                                                             : all->t->gpu;
     struct duet_handle *first = all->data[duet_random_below(rng, DATA)];
     struct duet_handle *second = all->data[duet_random_below(rng, DATA)];
     struct duet_task *task =
-        testing_create(&all->t, codelet, first, modes[duet_random_below(rng, 3)], second,
+        testing_create(all->t, codelet, first, modes[duet_random_below(rng, 3)], second,
                        second == first ? 0 : modes[duet_random_below(rng, 3)],
                        (int)duet_random_below(rng, 3));
     all->entries[all->count].task = task;
@@ -180,10 +179,10 @@ static void test_nearest(gconstpointer policy)
 {
     struct waiting *all = g_new0(struct waiting, 1);
     uint64_t rng = 7;
-    testing_init(&all->t, &(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
-    all->view = testing_view(&all->t, DUET_SUBMITTER);
+    all->t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
+    all->view = testing_view(all->t, DUET_SUBMITTER);
     for (unsigned i = 0; i < DATA; i++)
-        all->data[i] = testing_handle(&all->t, 8);
+        all->data[i] = testing_handle(all->t, 8);
     for (unsigned step = 0; step < STEPS; step++) {
         const unsigned list = duet_random_below(&rng, WORKERS), what = duet_random_below(&rng, 8);
         struct duet_handle *data = all->data[duet_random_below(&rng, DATA)];
@@ -197,7 +196,7 @@ static void test_nearest(gconstpointer policy)
             bit_clear(data->coming, node);
         } else {
             bit_set(data->coming, node);
-            duet__list_nearer(all->t.core, data, node);
+            duet__list_nearer(all->t->core, data, node);
         }
     }
     while (all->count)
@@ -206,7 +205,7 @@ static void test_nearest(gconstpointer policy)
         bit_set(all->data[i]->valid, DUET_HOST);
         all->data[i]->coming[0] = 0;
     }
-    testing_fini(&all->t);
+    testing_fini(all->t);
     g_free(all);
 }
 

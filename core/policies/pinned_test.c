@@ -12,31 +12,31 @@ static void expect(struct testing *t, unsigned worker, uint64_t id)
 
 static void test_placed(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, "pinned", 1);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 3);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 1);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 0);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 1);
-    expect(&t, 3, 1);
-    expect(&t, 1, 2);
-    expect(&t, 1, 4);
-    expect(&t, 0, 3);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, "pinned", 1);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 3);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 1);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 0);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 1);
+    expect(t, 3, 1);
+    expect(t, 1, 2);
+    expect(t, 1, 4);
+    expect(t, 0, 3);
 }
 
 /* A task that its worker cannot run goes to the next; numbers beyond the last begin anew. */
 static void test_elsewhere(void)
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 2}, "pinned", 1);
-    (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 2);
-    (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 5);
-    (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, -7);
-    expect(&t, 1, 1);
-    expect(&t, 0, 2);
-    expect(&t, 2, 3);
-    expect(&t, 0, 4);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1, .gpus = 2}, "pinned", 1);
+    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
+    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 2);
+    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 5);
+    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, -7);
+    expect(t, 1, 1);
+    expect(t, 0, 2);
+    expect(t, 2, 3);
+    expect(t, 0, 4);
 }
 
 /* The policy is found by its name, but is not listed. */

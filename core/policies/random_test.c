@@ -10,16 +10,16 @@ enum { MANY = 4000 };
 /* Counts the tasks of one codelet that each worker gets; parameters NULL: as they are initially. */
 static void place(const char *name, const double *parameters, bool gpus_only, unsigned counts[4])
 {
-    OWNED(testing_fini) struct testing t;
-    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, name, 1);
+    OWNED(testing_end)
+    struct testing *t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, name, 1);
     for (unsigned i = 0; parameters && i < 2; i++)
-        t.core->parameters[i] = parameters[i];
+        t->core->parameters[i] = parameters[i];
     for (unsigned i = 0; i < MANY; i++)
-        (void)testing_submit(&t, gpus_only ? t.gpu : t.any, NULL, 0, NULL, 0, 0);
-    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+        (void)testing_submit(t, gpus_only ? t->gpu : t->any, NULL, 0, NULL, 0, 0);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
     for (unsigned w = 0; w < 4; w++)
         counts[w] = (unsigned)duet_list_length(duet_view_list(&view, w));
-    g_assert_null(t.core->policy->steal);
+    g_assert_null(t->core->policy->steal);
 }
 
 /* `share` of all tasks, to within five deviations of a fair draw. */

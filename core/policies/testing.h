@@ -40,13 +40,14 @@ static inline struct duet_task *stolen(struct testing *t, unsigned thief, unsign
 static inline unsigned placed_by(struct testing *t, struct duet_task *one, int by)
 {
     struct duet_view view = testing_view(t, by);
+    const unsigned workers = t->workers;
     size_t shared = duet_list_length(duet_view_shared(&view)), before[TESTING_WORKERS];
-    for (unsigned w = 0; w < t->workers; w++)
+    for (unsigned w = 0; w < workers; w++)
         before[w] = duet_list_length(duet_view_list(&view, w));
     push_by(t, by, &one, 1);
     if (duet_list_length(duet_view_shared(&view)) > shared)
         return SHARED;
-    for (unsigned w = 0; w < t->workers; w++)
+    for (unsigned w = 0; w < workers; w++)
         if (duet_list_length(duet_view_list(&view, w)) > before[w])
             return w;
     g_assert_not_reached();
