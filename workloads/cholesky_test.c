@@ -15,11 +15,7 @@
 static struct duet__problem problem_of(uint64_t n, uint64_t tile,
                                        const struct duet__setting *setting)
 {
-    return (struct duet__problem){.n = n,
-                                  .tile = tile,
-                                  .precision = 'd',
-                                  .settings = setting,
-                                  .setting_count = !!setting};
+    return set_as(n, tile, 'd', setting, !!setting);
 }
 
 static const struct duet__setting left = {"variant", "left"};

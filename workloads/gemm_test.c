@@ -13,11 +13,7 @@ static const struct duet__setting sizes[] = {{"m", "13"}, {"k", "9"}};
 static void test_graph(void)
 {
     for (size_t settings = 0; settings <= 2; settings++) {
-        struct duet__problem problem = {.n = 10,
-                                        .tile = 4,
-                                        .precision = 'd',
-                                        .settings = sizes,
-                                        .setting_count = settings};
+        struct duet__problem problem = set_as(10, 4, 'd', sizes, settings);
         void *state;
         struct duet_runtime *recorder = build_graph(&recorded_gemm, &problem, &state);
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
@@ -28,11 +24,7 @@ static void test_graph(void)
 
 static void test_figures(void)
 {
-    struct duet__problem problem = {.n = 10,
-                                    .tile = 4,
-                                    .precision = 's',
-                                    .settings = sizes,
-                                    .setting_count = 2};
+    struct duet__problem problem = set_as(10, 4, 's', sizes, 2);
     g_assert_cmpuint(recorded_gemm.tasks(&problem), ==, 4 * 3 * 3);
     g_assert_cmpfloat(recorded_gemm.flops(&problem), ==, 2.0 * 13 * 10 * 9);
     g_assert_cmpuint(recorded_gemm.bytes(&problem), ==, 4 * (13 * 9 + 9 * 10 + 13 * 10));
@@ -40,18 +32,14 @@ static void test_figures(void)
 
 static void test_failures(void)
 {
-    struct duet__problem problem = {.n = 10, .tile = 4, .precision = 'd'};
+    struct duet__problem problem = sized(10, 4, 'd');
     check_failures(&recorded_gemm, &problem, 1 + 27 + 27, NULL);
 }
 
 static int check_setting_of(const char *name, const char *value, struct duet_message *message)
 {
     struct duet__setting setting = {name, value};
-    struct duet__problem problem = {.n = 10,
-                                    .tile = 4,
-                                    .precision = 'd',
-                                    .settings = &setting,
-                                    .setting_count = 1};
+    struct duet__problem problem = set_as(10, 4, 'd', &setting, 1);
     return recorded_gemm.check(&problem, message);
 }
 
@@ -73,17 +61,6 @@ static void test_settings(void)
     WORKS(check_setting_of("k", "1", hear()));
 }
 
-static struct duet__problem computed(const struct duet__setting *settings, size_t count,
-                                     char precision)
-{
-    return (struct duet__problem){.n = 70,
-                                  .tile = 32,
-                                  .precision = precision,
-                                  .seed = 3,
-                                  .settings = settings,
-                                  .setting_count = count};
-}
-
 static void test_compute(void)
 {
     static const struct duet__setting settings[] = {{"m", "13"},
@@ -92,7 +69,7 @@ static void test_compute(void)
     if (!can_compute(&recorded_gemm))
         return;
     for (size_t i = 0; i < 8; i++) {
-        struct duet__problem problem = computed(settings, i % 4, i < 4 ? 'd' : 's');
+        struct duet__problem problem = set_as(70, 32, i < 4 ? 'd' : 's', settings, i % 4);
         recorded_gemm.discard(compute_right(&recorded_gemm, &problem));
     }
 }
@@ -104,8 +81,8 @@ static void test_damage(void)
                                             {C, 69, 69, -1e-3},
                                             {C, 31, 40, 1e-10},
                                             {C, 5, 50, NAN}};
-    check_damage(&recorded_gemm, computed(NULL, 0, 'd'), changes, G_N_ELEMENTS(changes));
-    check_damage(&recorded_gemm, computed(NULL, 0, 's'), changes, 1);
+    check_damage(&recorded_gemm, sized(70, 32, 'd'), changes, G_N_ELEMENTS(changes));
+    check_damage(&recorded_gemm, sized(70, 32, 's'), changes, 1);
 }
 
 TEST_MAIN(test_graph, test_figures, test_failures, test_settings, test_compute, test_damage)

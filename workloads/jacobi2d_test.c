@@ -15,12 +15,7 @@ static const struct duet__setting steps[][2] = {{{"iterations", "4"}, {"submit",
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
 {
-    return (struct duet__problem){.n = n,
-                                  .tile = tile,
-                                  .precision = precision,
-                                  .seed = 9,
-                                  .settings = steps[setting],
-                                  .setting_count = 2};
+    return set_as(n, tile, precision, steps[setting], 2);
 }
 
 static void test_counts(void)

@@ -14,7 +14,7 @@ static void test_counts(void)
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
+        struct duet__problem problem = sized(n, tile, 'd');
         struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_nopiv"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
@@ -32,11 +32,7 @@ static void test_kernels(void)
     static const struct duet__setting any = {"getrf", "any"};
     for (size_t settings = 0; settings < 2; settings++) {
         void *state;
-        struct duet__problem problem = {.n = 20,
-                                        .tile = 10,
-                                        .precision = 's',
-                                        .settings = &any,
-                                        .setting_count = settings};
+        struct duet__problem problem = set_as(20, 10, 's', &any, settings);
         struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
         g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, settings ? 3 : 1);
@@ -51,7 +47,7 @@ static void test_priorities(void)
 {
     static const int expected[] = {4, 3, 3, 2, 2};
     void *state;
-    struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    struct duet__problem problem = sized(20, 10, 'd');
     struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
@@ -63,11 +59,7 @@ static void test_priorities(void)
 static void test_no_cpus(void)
 {
     struct duet__setting setting = {"getrf", "cpu"};
-    struct duet__problem problem = {.n = 20,
-                                    .tile = 10,
-                                    .precision = 's',
-                                    .settings = &setting,
-                                    .setting_count = 1};
+    struct duet__problem problem = set_as(20, 10, 's', &setting, 1);
     struct duet_worker gpu = {.node = 1, .window = 2};
     const struct duet_machine gpus = {.worker_count = 1, .workers = &gpu};
     struct duet_runtime *recorder = recorder_new();
@@ -85,7 +77,7 @@ static void test_no_cpus(void)
 
 static void test_failures(void)
 {
-    struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
+    struct duet__problem problem = sized(20, 10, 'd');
     check_failures(&recorded_lu, &problem, 4 + 4 + 5, NULL);
 }
 
@@ -103,9 +95,7 @@ static void test_damage(void)
                                             {0, 100, 100, -1e-3},
                                             {0, 60, 50, -1e-3},
                                             {0, 50, 60, NAN}};
-    check_damage(&recorded_lu,
-                 (struct duet__problem){.n = 131, .tile = 48, .precision = 'd', .seed = 1}, changes,
-                 G_N_ELEMENTS(changes));
+    check_damage(&recorded_lu, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
 TEST_MAIN(test_counts, test_kernels, test_priorities, test_no_cpus, test_failures, test_compute,

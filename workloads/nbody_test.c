@@ -14,12 +14,7 @@ static const struct duet__setting steps[][2] = {{{"iterations", "4"}, {"sizes", 
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
 {
-    return (struct duet__problem){.n = n,
-                                  .tile = tile,
-                                  .precision = precision,
-                                  .seed = 9,
-                                  .settings = steps[setting],
-                                  .setting_count = 2};
+    return set_as(n, tile, precision, steps[setting], 2);
 }
 
 /* Every task of a step reads all places; tasks of the next step wait for those that they read. */

@@ -12,12 +12,7 @@ static const struct duet__setting thrice = {"iterations", "3"};
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
 {
-    return (struct duet__problem){.n = n,
-                                  .tile = tile,
-                                  .precision = precision,
-                                  .seed = 2,
-                                  .settings = &thrice,
-                                  .setting_count = 1};
+    return set_as(n, tile, precision, &thrice, 1);
 }
 
 static void test_counts(void)

@@ -16,12 +16,7 @@ enum { FIXED, UNIFORM, BIMODAL };
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, unsigned which)
 {
-    return (struct duet__problem){.n = n,
-                                  .tile = tile,
-                                  .precision = precision,
-                                  .seed = 5,
-                                  .settings = &sizes[which],
-                                  .setting_count = 1};
+    return set_as(n, tile, precision, &sizes[which], 1);
 }
 
 static void test_counts(void)

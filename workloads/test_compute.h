@@ -9,9 +9,20 @@
 
 #include "workloads/kernels.h"
 
+static inline struct duet__problem set_as(uint64_t n, uint64_t tile, char precision,
+                                          const struct duet__setting *settings, size_t count)
+{
+    return (struct duet__problem){.n = n,
+                                  .tile = tile,
+                                  .precision = precision,
+                                  .seed = 5,
+                                  .settings = settings,
+                                  .setting_count = count};
+}
+
 static inline struct duet__problem sized(uint64_t n, uint64_t tile, char precision)
 {
-    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
+    return set_as(n, tile, precision, NULL, 0);
 }
 
 /* Builds the workload's graph in a new recorder; tasks and bytes are as many as it states. */

@@ -6,8 +6,8 @@
  * children as they submit them.
  *
  * A test includes this file first, then the .c files under test: the macros at the end of this
- * file send their calls here instead of to the library, and rename what they define, so that the
- * test links with the library none the less. It is included by one file of an executable.
+ * file send their calls here instead of to the library. It is included by one file of an
+ * executable.
  */
 #ifndef DUET_TEST_RECORDER_H
 #define DUET_TEST_RECORDER_H
@@ -489,7 +489,11 @@ static inline void recorder_execute(struct duet_runtime *recorder, GRand *random
     g_free(done);
 }
 
-/* From here on calls go to the recorder, and names that the included files define are changed. */
+/*
+ * From here on calls go to the recorder, and workloads that the included files define have other
+ * names. What else these files define stands for that of the library, whose list of workloads needs
+ * it, too.
+ */
 #define duet_register_matrix recorder_matrix
 #define duet_register_vector recorder_vector
 #define duet_pin recorder_pin
@@ -524,44 +528,5 @@ static inline void recorder_execute(struct duet_runtime *recorder, GRand *random
 #define duet__workload_nbody recorded_nbody
 #define duet__workload_sort recorded_sort
 #define duet__workload_sparse_lu recorded_sparse_lu
-#define duet__element_bytes recorded_element_bytes
-#define duet__tile_count recorded_tile_count
-#define duet__tiles_check recorded_tiles_check
-#define duet__square_check recorded_square_check
-#define duet__tile_rows recorded_tile_rows
-#define duet__tile_cols recorded_tile_cols
-#define duet__tile recorded_tile
-#define duet__tile_task recorded_tile_task
-#define duet__tiled_here recorded_tiled_here
-#define duet__tiles_spent recorded_tiles_spent
-#define duet__owner_in_turn recorded_owner_in_turn
-#define duet__build_task recorded_build_task
-#define duet__tiled_build recorded_tiled_build
-#define duet__tiled_retrieve recorded_tiled_retrieve
-#define duet__tiled_fini recorded_tiled_fini
-#define duet__tiled_iterate recorded_tiled_iterate
-#define duet__factor_priority recorded_factor_priority
-#define duet__factor_task recorded_factor_task
-#define duet__factor_diagonal recorded_factor_diagonal
-#define duet__factor_solve recorded_factor_solve
-#define duet__factor_update recorded_factor_update
-#define duet__factor_lu recorded_factor_lu
-#define duet__flat_tree_parameters recorded_flat_tree_parameters
-#define duet__flat_tree_check recorded_flat_tree_check
-#define duet__flat_tree_shapes recorded_flat_tree_shapes
-#define duet__flat_tree_bytes recorded_flat_tree_bytes
-#define duet__flat_tree_submit recorded_flat_tree_submit
-#define duet__flat_tree_judge recorded_flat_tree_judge
-#define duet__flat_tree_apply recorded_flat_tree_apply
-#define duet__flat_tree_product recorded_flat_tree_product
-#define duet__flat_tree_distance recorded_flat_tree_distance
-#define duet__flops_gemm recorded_flops_gemm
-#define duet__flops_syrk recorded_flops_syrk
-#define duet__flops_trsm_right recorded_flops_trsm_right
-#define duet__flops_trsm_left recorded_flops_trsm_left
-#define duet__flops_potrf recorded_flops_potrf
-#define duet__flops_getrf recorded_flops_getrf
-#define duet__square_tasks recorded_square_tasks
-#define duet__lu_flops recorded_lu_flops
 
 #endif
