@@ -32,7 +32,7 @@ def measure(options, problem, machine):
     best = min(runs.values(), key=lambda run: run["makespan_s"]["median"])
     best_s, found_s = best["makespan_s"]["median"], improved["makespan_s"]["median"]
     bound_s = max(value for run in (best, improved) for value in run["bounds_s"].values()
-                  if isinstance(value, float))
+                  if isinstance(value, (int, float)))
     closed = (best_s - found_s) / (best_s - bound_s) if best_s > bound_s else 1
     return improved["tasks"], best["policy"], best_s, found_s, bound_s, closed
 
