@@ -65,7 +65,7 @@ namespace
 constexpr off_t MOST_BYTES = 64 << 20;
 constexpr unsigned long MOST_HOSTS = 65536;
 
-struct Element {
+struct KnownElement {
     const char *name;
     const char *known_as;   // name in version 4.1
     const char *attributes; // each with a blank on either side
@@ -76,7 +76,7 @@ constexpr const char *cluster_attributes =
     " bb_lat bb_sharing_policy limiter_link loopback_bw loopback_lat router_id ";
 constexpr const char *zone_route_attributes = " src dst gw_src gw_dst symmetrical ";
 
-const Element elements[] = {
+const KnownElement elements[] = {
     {"platform", "platform", " version "},
     {"zone", "zone", " id routing "},
     {"AS", "zone", " id routing "},
@@ -135,7 +135,7 @@ unsigned long radical_count(xmlNode const *node, const char *radical)
 struct Reader {
     unsigned long hosts = 0;
 
-    void read_attribute(xmlNode const *node, Element const &element, xmlAttr const *attribute)
+    void read_attribute(xmlNode const *node, KnownElement const &element, xmlAttr const *attribute)
     {
         const std::string name = text_of(attribute->name);
         if (!std::strstr(element.attributes, (" " + name + " ").c_str()))
@@ -150,8 +150,8 @@ struct Reader {
     // Checks an element with everything inside, and gives it its name of version 4.1.
     void read(xmlNode *node)
     {
-        const Element *known = nullptr;
-        for (Element const &element : elements)
+        const KnownElement *known = nullptr;
+        for (KnownElement const &element : elements)
             if (!std::strcmp(element.name, text_of(node->name)))
                 known = &element;
         if (!known)
