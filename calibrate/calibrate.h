@@ -14,7 +14,7 @@
 #include "runs/monitor.h"
 #include "runs/request.h"
 #include "runs/rounds.h"
-#include "runtime/info.h"
+#include "runtime/open.h"
 #include "runtime/settings.h"
 
 enum { DUET__LEAST_ROUNDS = 3 }; /* fewer rounds say little of the spread of times */

@@ -13,7 +13,7 @@
 #include "base/table.h"
 #include "cli/job.h"
 #include "report/report.h"
-#include "runtime/info.h"
+#include "runtime/open.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
 

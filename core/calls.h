@@ -114,7 +114,7 @@ bool duet__in_done(void);
 void duet__in_done_begin(void);
 void duet__in_done_end(void);
 
-/* gate.c */
+/* runtime.c */
 const struct duet__gate *duet__gate_of(const struct duet_runtime *core);
 int duet__gate_submit(struct duet_runtime *core, const struct duet_task_desc *desc);
 void duet__gate_failed(struct duet_runtime *core);

@@ -11,17 +11,12 @@ static int refuse(void *self, struct duet_view *view)
     return DUET_EABSENT;
 }
 
-/* Slots that duet asks every policy for when it opens it. */
+/* A slot that duet asks every policy for when it opens it. */
 static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
                  double now)
 {
     for (size_t i = 0; i < count; i++)
         duet_push_tail(view, duet_view_shared(view), batch[i]);
-}
-
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_shared(view), worker);
 }
 
 /*
@@ -51,5 +46,5 @@ DUET_EXPORT struct duet_policy duet_policy = {
     .order = DUET_DEQUE,
     .init = refuse,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own_or_shared,
 };

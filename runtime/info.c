@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine at hand beside the one that a run would make of it. */
-#include "runtime/info.h"
-
 #include <string.h>
 
 #include <glib.h>
