@@ -56,10 +56,4 @@ static void test_messages(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    test_tasks();
-    test_data();
-    test_messages();
-    return 0;
-}
+TEST_MAIN(test_tasks, test_data, test_messages)

@@ -137,11 +137,10 @@ static void test_fuzz(void)
     for (unsigned i = 0; i < ROUNDS; i++) {
         GString *text = g_string_new(seed);
         OWNED(duet__read_fini) struct duet__file_runs file;
-        g_autofree char *exact = NULL;
 
         testing_mutate(text, random);
-        exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
-        memcpy(exact, text->str, text->len + 1);
+        /* exactly this long, so that sanitizers see an overrun */
+        g_autofree char *exact = g_memdup2(text->str, text->len + 1);
         if (duet__read_text(exact, text->len, "fuzz", &file, hear()))
             g_assert_cmpstr(heard(), !=, "");
         else

@@ -187,11 +187,4 @@ static void test_missing(void)
     g_assert_cmpint(duet__store_close(&store, NULL), ==, 0);
 }
 
-int main(int argc, char **argv)
-{
-    test_critical_values();
-    test_friedman();
-    test_effects();
-    test_missing();
-    return 0;
-}
+TEST_MAIN(test_critical_values, test_friedman, test_effects, test_missing)

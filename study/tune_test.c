@@ -245,14 +245,4 @@ static void test_runs(void)
     end(&trial);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/study/tune/search", test_search);
-    g_test_add_func("/study/tune/one-level", test_one_level);
-    g_test_add_func("/study/tune/repeated", test_repeated);
-    g_test_add_func("/study/tune/failures", test_failures);
-    g_test_add_func("/study/tune/late", test_late);
-    g_test_add_func("/study/tune/runs", test_runs);
-    return g_test_run();
-}
+TEST_MAIN(test_search, test_one_level, test_repeated, test_failures, test_late, test_runs)
