@@ -12,14 +12,10 @@
 #include <cuda_runtime_api.h>
 #include <glib.h>
 
-#include "workloads/kernels.h"
 #include "workloads/kernels_cuda_handles.h"
 #include "workloads/test_matrices.h"
-#include "workloads/tiles.h"
 
 enum { BUFFERS_MAX = 10, SKIPPED = 77 };
-
-static const size_t sizes[] = {1, 2, 5, 16, 17, 33, 100};
 
 /* ------------------------------------------------------------------------------------------- */
 /* Calls on the device                                                                          */
@@ -141,90 +137,38 @@ static void compare(const char *base, struct duet_buffer *buffers, size_t count,
     close_seat(&seat);
 }
 
-/* Runs the test for every pair of sizes in both precisions, if the CPU has its kernels. */
-static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
-{
-    if (!duet__kernel("gemm")) {
-        g_test_skip("built without BLAS");
-        return;
-    }
-    g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(sizes); i++) {
-        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 8);
-        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 4);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------- */
-/* Products and solutions                                                                       */
+/* Kernels of tiles                                                                             */
 
-static void gemm(size_t m, size_t n, size_t element_bytes)
+static void tiles(const char *base, size_t m, size_t n, size_t element_bytes, double scale)
 {
-    size_t k = (m + n) / 2 + 1;
-    for (uint32_t form = 0; form < 4; form++) {
-        bool transposed = form & DUET__TRANSPOSED;
-        const struct duet__tile_args args = {.form = form};
-        struct duet_buffer b[] = {
-            make(0, m, k, element_bytes, 0),
-            make(1, transposed ? n : k, transposed ? k : n, element_bytes, 0),
-            make(2, m, n, element_bytes, 0),
-        };
-        compare("gemm", b, 3, &args, (double)k);
+    const struct duet__axpy_args vectors = {m, -1.25};
+    const bool gemm = !strcmp(base, "gemm"), axpy = !strcmp(base, "axpy");
+    for (uint32_t form = 0; form < (gemm ? 4 : 1); form++) {
+        const struct duet__tile_args forms = {.form = form};
+        const void *args = gemm ? (const void *)&forms : axpy ? &vectors : NULL;
+        struct duet_buffer b[3];
+        size_t count = make_operands(base, m, n, element_bytes, form, b);
+        compare(base, b, count, args, scale);
     }
 }
 
-static void syrk(size_t n, size_t k, size_t element_bytes)
-{
-    struct duet_buffer b[] = {make(0, n, k, element_bytes, 0), make(1, n, n, element_bytes, 0)};
-    compare("syrk", b, 2, NULL, (double)k);
-}
+/* A kernel, and the error of its elements that is allowed; m, n: the sizes. */
+#define DEFINE_TILES(name, scale)                                                                  \
+    static void name(size_t m, size_t n, size_t element_bytes)                                     \
+    {                                                                                              \
+        tiles(#name, m, n, element_bytes, scale);                                                  \
+    }                                                                                              \
+    DEFINE_TEST(name)
 
-static void axpy(size_t n, size_t unused, size_t element_bytes)
-{
-    const struct duet__axpy_args args = {n, -1.25};
-    struct duet_buffer b[] = {make(0, n, 1, element_bytes, 0), make(1, n, 1, element_bytes, 0)};
-    compare("axpy", b, 2, &args, 1);
-}
-
-static void trsm(size_t m, size_t n, size_t element_bytes)
-{
-    struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
-                              make(1, m, n, element_bytes, 0)};
-    compare("trsm", b, 2, NULL, 10);
-}
-
-static void trsm_r(size_t m, size_t n, size_t element_bytes)
-{
-    struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
-                              make(1, m, n, element_bytes, 0)};
-    compare("trsm_r", b, 2, NULL, 10);
-}
-
-/* The diagonal of L counts as 1; its other elements are small, or the solution would grow. */
-static void trsm_l(size_t m, size_t n, size_t element_bytes)
-{
-    struct duet_buffer b[] = {make(0, m, m, element_bytes, 9), make(1, m, n, element_bytes, 0)};
-    for (size_t j = 0; j < m; j++) {
-        for (size_t i = j + 1; i < m; i++)
-            set(&b[0], i, j, get(&b[0], i, j) / (double)m);
-    }
-    compare("trsm_l", b, 2, NULL, 10);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Factorisations                                                                               */
-
-static void potrf(size_t n, size_t unused, size_t element_bytes)
-{
-    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
-    compare("potrf", &a, 1, NULL, 10 * sqrt((double)n));
-}
-
-static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
-{
-    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
-    compare("getrf_nopiv", &a, 1, NULL, 10 * (double)n);
-}
+DEFINE_TILES(gemm, (double)(m + n) / 2 + 1)
+DEFINE_TILES(syrk, (double)n)
+DEFINE_TILES(axpy, 1)
+DEFINE_TILES(trsm, 10)
+DEFINE_TILES(trsm_l, 10)
+DEFINE_TILES(trsm_r, 10)
+DEFINE_TILES(potrf, 10 * sqrt((double)m))
+DEFINE_TILES(getrf_nopiv, 10 * (double)m)
 
 /* The status of a tile of order 5 with a bad element (2,2) is its third row. */
 static void spoilt(const char *base, size_t element_bytes, double value)
@@ -324,10 +268,8 @@ static gpointer use_kernels(gpointer unused)
 
 static void test_threads(void)
 {
-    if (!duet__kernel("gemm")) {
-        g_test_skip("built without BLAS");
+    if (no_blas())
         return;
-    }
     GThread *threads[4];
     g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
     for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
@@ -361,21 +303,6 @@ static void test_workspace(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-
-#define DEFINE_TEST(name)                                                                          \
-    static void test_##name(void)                                                                  \
-    {                                                                                              \
-        each(name);                                                                                \
-    }
-
-DEFINE_TEST(gemm)
-DEFINE_TEST(syrk)
-DEFINE_TEST(axpy)
-DEFINE_TEST(trsm)
-DEFINE_TEST(trsm_l)
-DEFINE_TEST(trsm_r)
-DEFINE_TEST(potrf)
-DEFINE_TEST(getrf_nopiv)
 
 /* Panels and their interchanges stay on CPUs. */
 static void test_unknown(void)

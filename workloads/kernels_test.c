@@ -7,9 +7,6 @@
 #include <string.h>
 
 #include "workloads/test_matrices.h"
-#include "workloads/tiles.h"
-
-static const size_t sizes[] = {1, 2, 5, 16, 17, 33, 100};
 
 static int run_saying(const char *base, const struct duet_buffer *buffers, size_t count,
                       const void *args, struct duet_message *message)
@@ -35,20 +32,6 @@ static void fails(const char *base, const struct duet_buffer *buffers, size_t co
     SAYS(why);
 }
 
-/* Skips without BLAS; else runs the test for every pair of sizes in both precisions. */
-static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
-{
-    if (!duet__kernel("gemm")) {
-        g_test_skip("built without BLAS");
-        return;
-    }
-    g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(sizes); i++) {
-        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 8);
-        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 4);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Products                                                                                     */
 
@@ -56,11 +39,8 @@ static void gemm_of_form(size_t m, size_t n, size_t element_bytes, uint32_t form
 {
     size_t k = (m + n) / 2 + 1;
     bool transposed = form & DUET__TRANSPOSED;
-    struct duet_buffer b[] = {
-        make(0, m, k, element_bytes, 0),
-        make(1, transposed ? n : k, transposed ? k : n, element_bytes, 0),
-        make(2, m, n, element_bytes, 0),
-    };
+    struct duet_buffer b[3];
+    (void)make_operands("gemm", m, n, element_bytes, form, b);
     double *a_before = values(&b[0]), *b_before = values(&b[1]), *expected = values(&b[2]);
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {
@@ -171,12 +151,9 @@ static void trsm_r(size_t m, size_t n, size_t element_bytes)
 /* B := T X with T lower, its diagonal taken as 1 and its other elements small. */
 static void trsm_l(size_t m, size_t n, size_t element_bytes)
 {
-    struct duet_buffer b[] = {make(0, m, m, element_bytes, 9), make(1, m, n, element_bytes, 0)};
+    struct duet_buffer b[2];
+    (void)make_operands("trsm_l", m, n, element_bytes, 0, b);
     double *x = values(&b[1]);
-    for (size_t j = 0; j < m; j++) {
-        for (size_t i = j + 1; i < m; i++)
-            set(&b[0], i, j, get(&b[0], i, j) / (double)m);
-    }
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {
             double sum = x[i + j * m];
@@ -246,10 +223,8 @@ static void test_failures(void)
     struct duet_buffer panel[] =
         {{.data = pivots, .rows = 2, .cols = 1, .ld = 2, .element_bytes = 4},
          {.data = zeros, .rows = 2, .cols = 2, .ld = 2, .element_bytes = 8}};
-    if (!duet__kernel("gemm")) {
-        g_test_skip("built without BLAS");
+    if (no_blas())
         return;
-    }
     struct duet_buffer large = make(0, 100, 100, 8, 100);
     for (size_t j = 0; j < 100; j++)
         set(&large, 77, j, 0);
@@ -338,10 +313,8 @@ static void test_getrf_in_place(void)
     struct duet_buffer b[1 + TILES], windows[1 + TILES];
     double whole[ROWS * N];
     int32_t pivots[N];
-    if (!duet__kernel("gemm")) {
-        g_test_skip("built without BLAS");
+    if (no_blas())
         return;
-    }
     make_panel(b, M, N, sizeof(double));
     double *before = stack(b);
     memcpy(whole, before, sizeof whole);
@@ -396,20 +369,9 @@ static void laswp(size_t m, size_t n, size_t element_bytes)
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void test_gemm(void)
-{
-    each(gemm);
-}
-
-static void test_syrk(void)
-{
-    each(syrk);
-}
-
-static void test_axpy(void)
-{
-    each(axpy);
-}
+DEFINE_TEST(gemm)
+DEFINE_TEST(syrk)
+DEFINE_TEST(axpy)
 
 static void test_trsm(void)
 {
@@ -418,25 +380,10 @@ static void test_trsm(void)
     each(trsm_l);
 }
 
-static void test_potrf(void)
-{
-    each(potrf);
-}
-
-static void test_getrf_nopiv(void)
-{
-    each(getrf_nopiv);
-}
-
-static void test_getrf(void)
-{
-    each(getrf);
-}
-
-static void test_laswp(void)
-{
-    each(laswp);
-}
+DEFINE_TEST(potrf)
+DEFINE_TEST(getrf_nopiv)
+DEFINE_TEST(getrf)
+DEFINE_TEST(laswp)
 
 static void test_unknown(void)
 {

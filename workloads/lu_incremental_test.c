@@ -39,26 +39,15 @@ static void test_compute(void)
     compute_all(&recorded_lu_incremental, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
-/* Returns log |det A| by Gauss with partial pivoting; destroys A of order n. */
+/* Returns log |det A|; destroys A of order n. */
 static double log_determinant(double *a, size_t n)
 {
+    int *pivots = g_new(int, n);
     double sum = 0;
-    for (size_t k = 0; k < n; k++) {
-        size_t pivot = k;
-        for (size_t i = k + 1; i < n; i++)
-            pivot = fabs(a[i + k * n]) > fabs(a[pivot + k * n]) ? i : pivot;
-        for (size_t j = k; j < n; j++) {
-            double swapped = a[k + j * n];
-            a[k + j * n] = a[pivot + j * n];
-            a[pivot + j * n] = swapped;
-        }
-        for (size_t i = k + 1; i < n; i++) {
-            double factor = a[i + k * n] / a[k + k * n];
-            for (size_t j = k; j < n; j++)
-                a[i + j * n] -= factor * a[k + j * n];
-        }
+    eliminate(a, pivots, n);
+    g_free(pivots);
+    for (size_t k = 0; k < n; k++)
         sum += log(fabs(a[k + k * n]));
-    }
     return sum;
 }
 

@@ -194,4 +194,27 @@ static inline void check_damage(const struct duet__workload *workload, struct du
     workload->discard(data);
 }
 
+/* Eliminates with partial pivoting by hand: interchanges are unique if no two candidates are
+ * equal. */
+static inline void eliminate(double *a, int *pivots, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        size_t pivot = k;
+        for (size_t i = k; i < n; i++)
+            pivot = fabs(a[i + k * n]) > fabs(a[pivot + k * n]) ? i : pivot;
+        pivots[k] = (int)pivot;
+        for (size_t j = 0; j < n; j++) {
+            double swapped = a[k + j * n];
+            a[k + j * n] = a[pivot + j * n];
+            a[pivot + j * n] = swapped;
+        }
+        for (size_t i = k + 1; i < n; i++)
+            a[i + k * n] /= a[k + k * n];
+        for (size_t j = k + 1; j < n; j++) {
+            for (size_t i = k + 1; i < n; i++)
+                a[i + j * n] -= a[i + k * n] * a[k + j * n];
+        }
+    }
+}
+
 #endif

@@ -4,12 +4,15 @@
 #define DUET_TEST_MATRICES_H
 
 #include <math.h>
+#include <string.h>
 
 #include <glib.h>
 
 #include <duet/duet.h>
 
 #include "workloads/data.h"
+#include "workloads/kernels.h"
+#include "workloads/tiles.h"
 
 enum { GAP = 3 /* elements between columns */, WRITTEN = 77 /* what they hold */ };
 
@@ -76,5 +79,64 @@ static inline void same(const struct duet_buffer *a, const double *expected, dou
         }
     }
 }
+
+/* Makes the operands of a kernel for these sizes, k of them being another. Returns their number. */
+static inline size_t make_operands(const char *base, size_t m, size_t n, size_t element_bytes,
+                                   uint32_t form, struct duet_buffer *b)
+{
+    const size_t k = (m + n) / 2 + 1;
+    const bool transposed = form & DUET__TRANSPOSED, left = !strcmp(base, "trsm_l");
+    if (!strcmp(base, "gemm")) {
+        b[0] = make(0, m, k, element_bytes, 0);
+        b[1] = make(1, transposed ? n : k, transposed ? k : n, element_bytes, 0);
+        b[2] = make(2, m, n, element_bytes, 0);
+        return 3;
+    }
+    if (!strcmp(base, "potrf") || !strcmp(base, "getrf_nopiv")) {
+        b[0] = make(0, m, m, element_bytes, (double)m);
+        return 1;
+    }
+    if (!strcmp(base, "axpy") || !strcmp(base, "syrk")) {
+        const bool vectors = base[0] == 'a';
+        b[0] = make(0, m, vectors ? 1 : n, element_bytes, 0);
+        b[1] = make(1, m, vectors ? 1 : m, element_bytes, 0);
+        return 2;
+    }
+    b[0] = left ? make(0, m, m, element_bytes, 9) : make(0, n, n, element_bytes, (double)n);
+    b[1] = make(1, m, n, element_bytes, 0);
+    /* the diagonal of L counts as 1; its other elements are small, or the solution would grow */
+    for (size_t j = 0; left && j < m; j++)
+        for (size_t i = j + 1; i < m; i++)
+            set(&b[0], i, j, get(&b[0], i, j) / (double)m);
+    return 2;
+}
+
+/* Skips the test, and returns true, without BLAS. */
+static inline bool no_blas(void)
+{
+    if (duet__kernel("gemm"))
+        return false;
+    g_test_skip("built without BLAS");
+    return true;
+}
+
+/* Runs the test for every pair of sizes in both precisions, if the CPU has its kernels. */
+static inline void each(void (*test)(size_t m, size_t n, size_t element_bytes))
+{
+    static const size_t sizes[] = {1, 2, 5, 16, 17, 33, 100};
+    if (no_blas())
+        return;
+    g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(sizes); i++) {
+        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 8);
+        test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 4);
+    }
+}
+
+#define DEFINE_TEST(name)                                                                          \
+    static void test_##name(void)                                                                  \
+    {                                                                                              \
+        each(name);                                                                                \
+    }
 
 #endif
