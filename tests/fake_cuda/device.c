@@ -47,11 +47,6 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     return fake_leave(error == cudaErrorInsufficientDriver ? cudaSuccess : error);
 }
 
-cudaError_t cudaSetDeviceFlags(unsigned flags)
-{
-    return fake_leave(fake_enter(FAKE_cudaSetDeviceFlags, true));
-}
-
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     cudaError_t error = fake_enter(FAKE_cudaGetDeviceProperties, false);
@@ -73,63 +68,15 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return fake_leave(cudaSuccess);
 }
 
-/* Gets an attribute of a device. Returns false if it is not imitated. */
-static bool attribute_of(int *value, enum cudaDeviceAttr attribute, int device)
-{
-    switch ((int)attribute) {
-    case cudaDevAttrMultiProcessorCount:
-        *value = MULTIPROCESSORS;
-        return true;
-    case cudaDevAttrComputeCapabilityMajor:
-        *value = compute_of(device) / 10;
-        return true;
-    case cudaDevAttrComputeCapabilityMinor:
-        *value = compute_of(device) % 10;
-        return true;
-    case cudaDevAttrAsyncEngineCount:
-        *value = 2;
-        return true;
-    case cudaDevAttrMaxPitch:
-        *value = MAX_PITCH;
-        return true;
-    case cudaDevAttrPciBusId:
-        *value = device + 1;
-        return true;
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrHostRegisterSupported:
-    case cudaDevAttrCanUseHostPointerForRegisteredMem:
-    case cudaDevAttrMemoryPoolsSupported:
-        *value = 1;
-        return true;
-    case cudaDevAttrPciDeviceId:
-    case cudaDevAttrPciDomainId:
-    case cudaDevAttrComputeMode:
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrKernelExecTimeout:
-    case cudaDevAttrPageableMemoryAccess:
-    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
-        *value = 0;
-        return true;
-    case cudaDevAttrClockRate:
-    case cudaDevAttrMemoryClockRate:
-        *value = 1000000;
-        return true;
-    case cudaDevAttrGlobalMemoryBusWidth:
-        *value = 256;
-        return true;
-    default:
-        return false;
-    }
-}
-
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     cudaError_t error = fake_enter(FAKE_cudaDeviceGetAttribute, false);
     if (!error && !known(device))
         error = cudaErrorInvalidDevice;
-    if (!error && !attribute_of(value, attribute, device))
+    if (!error && attribute != cudaDevAttrMultiProcessorCount && attribute != cudaDevAttrMaxPitch)
         error = cudaErrorInvalidValue;
+    if (!error)
+        *value = attribute == cudaDevAttrMaxPitch ? MAX_PITCH : MULTIPROCESSORS;
     return fake_leave(error);
 }
 
@@ -172,19 +119,6 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
         error = both_known(device, peer);
     if (!error)
         *can = reaches(device, peer);
-    return fake_leave(error);
-}
-
-cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int source,
-                                      int destination)
-{
-    cudaError_t error = fake_enter(FAKE_cudaDeviceGetP2PAttribute, false);
-    if (!error)
-        error = both_known(source, destination);
-    if (!error && source == destination)
-        error = cudaErrorInvalidDevice;
-    if (!error)
-        *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : reaches(source, destination);
     return fake_leave(error);
 }
 

@@ -18,11 +18,9 @@
     X(cudaGetDeviceCount)                                                                          \
     X(cudaSetDevice)                                                                               \
     X(cudaGetDevice)                                                                               \
-    X(cudaSetDeviceFlags)                                                                          \
     X(cudaGetDeviceProperties)                                                                     \
     X(cudaDeviceGetAttribute)                                                                      \
     X(cudaDeviceGetPCIBusId)                                                                       \
-    X(cudaDeviceGetP2PAttribute)                                                                   \
     X(cudaDeviceCanAccessPeer)                                                                     \
     X(cudaDeviceEnablePeerAccess)                                                                  \
     X(cudaDeviceDisablePeerAccess)                                                                 \
@@ -39,10 +37,7 @@
     X(cudaFreeHost)                                                                                \
     X(cudaHostRegister)                                                                            \
     X(cudaHostUnregister)                                                                          \
-    X(cudaPointerGetAttributes)                                                                    \
     X(cudaStreamCreateWithFlags)                                                                   \
-    X(cudaStreamCreateWithPriority)                                                                \
-    X(cudaDeviceGetStreamPriorityRange)                                                            \
     X(cudaStreamDestroy)                                                                           \
     X(cudaStreamSynchronize)                                                                       \
     X(cudaStreamQuery)                                                                             \

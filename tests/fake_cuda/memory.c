@@ -373,20 +373,6 @@ cudaError_t cudaHostUnregister(void *pointer)
     return fake_leave(fake_state()->config.devices ? fake_error_of(fake_device()) : cudaSuccess);
 }
 
-cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
-{
-    cudaError_t error = fake_enter(FAKE_cudaPointerGetAttributes, true);
-    if (error)
-        return fake_leave(error);
-    struct fake_place place = fake_find((struct span){(uintptr_t)pointer, 1});
-    memset(attributes, 0, sizeof *attributes);
-    attributes->device = (int)place.device;
-    attributes->type = place.kind == FAKE_DEVICE   ? cudaMemoryTypeDevice
-                       : place.kind == FAKE_LOCKED ? cudaMemoryTypeHost
-                                                   : cudaMemoryTypeUnregistered;
-    return fake_leave(cudaSuccess);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Leaks                                                                                        */
 

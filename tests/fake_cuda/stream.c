@@ -212,22 +212,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     return fake_leave(error ? error : create(stream, flags));
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
-{
-    cudaError_t error = fake_enter(FAKE_cudaStreamCreateWithPriority, true);
-    return fake_leave(error ? error : create(stream, flags));
-}
-
-cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    cudaError_t error = fake_enter(FAKE_cudaDeviceGetStreamPriorityRange, true);
-    if (!error && least)
-        *least = 0;
-    if (!error && greatest)
-        *greatest = -5;
-    return fake_leave(error);
-}
-
 /* Destroys a stream: its thread ends when all is done, which CUDA does not wait for. */
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
