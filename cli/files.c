@@ -30,6 +30,7 @@ static void write_trace(FILE *stream, const void *data)
     g_autofree char *settings = duet__request_facts(request);
     g_autofree char *options = duet__settings_text(&request->config);
     const char *file = request->platform ? request->platform->file : NULL;
+    const double scale = duet__request_scale(request);
     const struct duet__trace trace = {
         .run = source->series->runs[0],
         .world = (char *)(uintptr_t)duet__report_world(source->report),
@@ -38,6 +39,7 @@ static void write_trace(FILE *stream, const void *data)
         .settings = *settings ? settings : NULL,
         .n = request->problem.n,
         .tile = request->problem.graph ? 0 : request->problem.tile,
+        .scale = scale == 1 ? 0 : scale,
         .estimated = request->estimated,
         .options = options,
         .platform_file = file ? (char *)(uintptr_t)file : NULL,
@@ -85,17 +87,6 @@ static void write_schedule(FILE *stream, const void *data)
     const struct source *source = data;
 
     duet__schedule_write(stream, source->schedule, source->report->request->machine.name);
-}
-
-/* Divides the dates of an emulated run's schedule by its factor of time, as they are planned for
- * the platform itself. */
-static void unscale(struct duet__schedule *schedule, double scale)
-{
-    schedule->makespan_s /= scale;
-    for (size_t i = 0; i < schedule->count; i++) {
-        schedule->tasks[i].start_s /= scale;
-        schedule->tasks[i].end_s /= scale;
-    }
 }
 
 static void write_html(FILE *stream, const void *data)
@@ -221,7 +212,7 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
             if (recording && output->write == write_schedule && !improved)
                 error = duet__schedule_take(paths[i], recording, &schedule, &message);
             if (schedule)
-                unscale(schedule, duet__request_scale(report->request));
+                duet__schedule_unscale(schedule, duet__request_scale(report->request));
             source.schedule = improved ? job->improved : schedule;
             if (source.series && !error)
                 error = duet__file_write(paths[i], output->write, &source, &message);

@@ -225,8 +225,8 @@ int duet__list_schedule(const char *path);
 
 /*
  * Makes the plan of a recorded run, or of none (NULL), under a policy, where time passed `scale`
- * times as slowly as planned; nothing if that policy follows no schedule. The caller frees
- * out->tasks.events with g_free.
+ * times as slowly as planned. *out is zeroed by the caller, and stays so if that policy follows no
+ * schedule. The caller frees out->tasks.events with g_free.
  */
 void duet__run_plan_make(const char *policy, const struct duet__recording *recording, double scale,
                          struct duet__run_plan *out);
@@ -235,8 +235,8 @@ void duet__run_plan_make(const char *policy, const struct duet__recording *recor
    Returns the exit status. */
 int duet__compare_schedules(const char *const paths[2]);
 
-/* tune_report.c: prints what was found, and writes the variables of the choice. Returns the exit
- * status. */
+/* Prints what `duet tune` found, and writes the variables of the choice (tune_report.c). Returns
+ * the exit status. */
 int duet__tune_report(const struct duet__tune *tune, const struct duet__job *job);
 
 #endif

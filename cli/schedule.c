@@ -103,6 +103,9 @@ void duet__run_plan_make(const char *policy, const struct duet__recording *recor
         return;
     duet__schedule_plan(schedule, recording, scale, out);
     out->may_move = values[0] >= 0;
+    /* moved without slack: the file is not the one any more that the run followed */
+    if ((out->moved && !out->may_move) || !(out->tasks.makespan_s > 0))
+        out->tasks.event_count = 0;
 }
 
 /* Tasks of one kernel in both schedules. */

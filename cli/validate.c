@@ -413,7 +413,7 @@ int duet__validation_show(const struct duet__job *job, struct duet__validation *
     return status;
 }
 
-/* Gives a side of a case its plan, for its page; `kept` frees that. */
+/* Sets the plan of a case's side, which the page shows. `kept` owns it. */
 static void plan_side(const struct validate *validate, const struct duet__case *the,
                       struct duet__side *side, GPtrArray *kept)
 {
@@ -437,7 +437,7 @@ static int report(struct validate *validate, const struct duet__tally *tally)
     validation.fail_over = validate->job->values.fail_over;
     if (!validation.case_count)
         return DUET__DONE;
-    for (size_t i = 0; i < validation.case_count; i++) {
+    for (size_t i = 0; validate->job->values.html && i < validation.case_count; i++) {
         plan_side(validate, &validation.cases[i], &validation.cases[i].predicted, kept);
         plan_side(validate, &validation.cases[i], &validation.cases[i].measured, kept);
     }

@@ -10,9 +10,10 @@
 static const double PRECISION_S = 1e-12; /* ends that are so near are one */
 
 enum {
-    POOLS = 16, /* the memory of ended flows over fewer links is used again */
-    FEW = 48,   /* up to so many flows, each pass sets the rates of all that hang together */
-    TRIES = 8,  /* passes over a part of the flows, before one over all that hang together */
+    POOLS = 16, /* memory of ended flows that cross fewer links is used again */
+    FEW = 48,   /* with so many flows or fewer, a change sets the rates of all that hang together */
+    TRIES = 8,  /* most tries to set only a part of the rates */
+    PART = 8,   /* that part is below 1/PART of the flows: else setting all costs less than tries */
 };
 static const size_t NOWHERE = SIZE_MAX; /* place of a flow that has not begun */
 
@@ -43,13 +44,13 @@ struct duet__fluid_flow {
     double end_s;
     size_t place;                  /* in the heap, or NOWHERE */
     uint64_t number;               /* order of their beginning */
-    struct link *narrow;           /* the full link that limits it; NULL: its own limit does */
+    struct link *narrow;           /* the full link that limits the flow; NULL: limit_Bps does */
     uint64_t pass;                 /* last pass that sets its rate */
     double new_Bps;                /* during a pass: the rate that it sets */
-    bool shared;                   /* during a pass: this rate is known */
+    bool shared;                   /* during a pass: new_Bps is set */
     unsigned count;                /* hops */
     struct duet__fluid_flow *next; /* in a pool, or in the list of a pass */
-    struct duet__fluid_flow *next_limited;
+    struct duet__fluid_flow *next_limited; /* in fluid->limited */
     struct hop hops[];
 };
 
@@ -62,10 +63,10 @@ struct duet__fluid {
     struct link **found; /* links of a pass */
     size_t found_count;
     struct duet__fluid_flow *flows;   /* flows of a pass */
-    struct duet__fluid_flow *limited; /* those of them that have limits */
-    size_t flow_count;
-    struct duet__fluid_flow **heap; /* by end */
-    size_t count, capacity, made;   /* flows in the heap, its room, flows in it or not begun */
+    struct duet__fluid_flow *limited; /* flows of the pass that have limits */
+    size_t flow_count;                /* length of `flows` */
+    struct duet__fluid_flow **heap;   /* by end */
+    size_t count, capacity, made;     /* flows in the heap, its room, flows in it or not begun */
     /* flows that have ended, by number of links; the last ones are freed when another is made */
     struct duet__fluid_flow *pools[POOLS + 1];
     uint64_t pass, number;
@@ -349,7 +350,8 @@ static void begin_pass(struct duet__fluid *fluid, struct duet__fluid_flow *flows
     }
 }
 
-/* Sets what a flow is to get, and takes that off its links. */
+/* Gives a flow of the pass its new rate, and takes that from what its links have left. `narrow` is
+ * the link that limits it; NULL: its own limit does. */
 static void share(struct duet__fluid_flow *flow, struct link *narrow, double rate_Bps)
 {
     flow->shared = true;
@@ -363,7 +365,7 @@ static void share(struct duet__fluid_flow *flow, struct link *narrow, double rat
     }
 }
 
-/* Gives a flow its new rate, from now on. */
+/* Lets a flow go on at its new rate. */
 static void set_rate(struct duet__fluid *fluid, struct duet__fluid_flow *flow)
 {
     if (flow->new_Bps == flow->rate_Bps)
@@ -382,8 +384,8 @@ static double most_of(double share_Bps)
 
 /*
  * Returns the least of the equal shares that links and limits give to flows without a rate. The
- * first `*open` of the links found have such flows. *narrow: the number of links, in fluid->dirty,
- * of which some give no more than that.
+ * first `*open` of the links found have such flows. fluid->dirty gets all links that give no more
+ * than that, and perhaps others; *narrow is their number.
  */
 static double least_share(struct duet__fluid *fluid, size_t *open, size_t *narrow)
 {
@@ -417,7 +419,7 @@ static double least_share(struct duet__fluid *fluid, size_t *open, size_t *narro
 
 /*
  * Sets the rate of a flow that shares no link, if all changed links are its links. Returns false if
- * there is none.
+ * there is none; new_Bps and `narrow` of a flow on the changed links may have changed then.
  */
 static bool set_alone(struct duet__fluid *fluid)
 {
@@ -472,8 +474,9 @@ static void share_links(struct duet__fluid *fluid)
 }
 
 /*
- * Adds the flows on a link whose rates cannot stay as they are: they get more of it than one of the
- * pass that gets all that it can there, or it is no longer what limits them.
+ * Adds to the pass each other flow on the link whose rate is no longer fair: it gets more than a
+ * flow of the pass that this link limits; or this link limited it, and is no longer full, or gives
+ * a flow of the pass more.
  */
 static void check_link(struct duet__fluid *fluid, const struct link *link)
 {
@@ -502,7 +505,8 @@ static void check_link(struct duet__fluid *fluid, const struct link *link)
 /*
  * Shares links among the flows of the pass alone, beside the others, which keep their rates. Rates
  * are max-min fair if each flow has a link that is full and gives no other more (Bertsekas,
- * Gallager, section 6.5.2): the others that then have none are added. Returns false if there are.
+ * Gallager, section 6.5.2). Adds to the pass the other flows that lose such a link; returns false
+ * if there are any.
  */
 static bool share_beside(struct duet__fluid *fluid)
 {
@@ -523,27 +527,26 @@ static bool share_beside(struct duet__fluid *fluid)
 }
 
 /*
- * Sets the rates of the flows that share links, also through other flows, with one that has begun
- * or ended. Where there are many flows, those on its links are looked at first, and of the others
- * those whose rates change by that.
+ * Sets rates after flows have begun or ended. With more than FEW flows, first only those on changed
+ * links get new rates; others join where their rates would be unfair.
  */
-
 static __attribute__((noinline)) void set_rates(struct duet__fluid *fluid)
 {
-    const bool alone = set_alone(fluid);
-    unsigned tries = fluid->count > FEW ? TRIES : 0;
+    bool set = set_alone(fluid);
     begin_pass(fluid, NULL);
     for (size_t i = 0; i < fluid->dirty_count; i++) {
         fluid->dirty[i]->dirty = false;
-        if (!alone)
+        if (!set)
             find_flows(fluid, fluid->dirty[i]);
     }
     fluid->dirty_count = 0;
-    while (tries && !share_beside(fluid)) {
-        begin_pass(fluid, fluid->flows);
-        tries--;
+    for (unsigned tries = fluid->count > FEW ? TRIES : 0;
+         tries && !set && PART * fluid->flow_count < fluid->count; tries--) {
+        set = share_beside(fluid);
+        if (!set)
+            begin_pass(fluid, fluid->flows);
     }
-    if (!tries) {
+    if (!set) {
         for (size_t i = 0; i < fluid->found_count; i++)
             find_flows(fluid, fluid->found[i]);
         share_links(fluid);

@@ -2,8 +2,8 @@
 /*
  * Links whose bandwidth flows share max-min fairly (Bertsekas, Gallager, Data Networks, 1992,
  * section 6.5.2). A flow crosses links, or none, at up to a limit of its own. When flows begin or
- * end, rates are set anew for the flows alone that hang together with theirs through shared links;
- * where there are many flows, for those alone whose rates change by it, and those on their links.
+ * end, only flows that share links with these, directly or through others, get new rates; where
+ * there are many flows, mostly only those that the change reaches.
  *
  * Dates are numbers, in seconds: nothing here has a clock, a thread or a lock.
  */

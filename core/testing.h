@@ -389,7 +389,7 @@ static inline void testing_fini(struct testing *t)
     g_free(t);
 }
 
-/* For OWNED. */
+/* Frees a test's core at the end of a block, by OWNED(testing_end). */
 static inline void testing_end(struct testing **t)
 {
     testing_fini(*t);

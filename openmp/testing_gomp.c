@@ -34,7 +34,7 @@ static void regions(void)
 #pragma omp parallel copyin(own) reduction(+ : threads, first)
     {
         CHECK(own == 7 && omp_get_level() == 1 && omp_in_parallel() == (omp_get_num_threads() > 1));
-#ifndef __clang__ /* its library knows its own threads alone */
+#ifndef __clang__ /* clang's libomp keeps allocators of its own threads only */
         CHECK(omp_get_default_allocator() == omp_large_cap_mem_alloc);
 #endif
         threads++;

@@ -28,6 +28,7 @@ struct kept {
     unsigned core_count;
     char *trace, *policy, *place, *world, *workload, *options;
     uint64_t seed;
+    double scale;
     bool report;
 };
 
@@ -87,6 +88,7 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     kept->world = g_strdup(config->simulate ? "simulated" : config->emulate ? "emulated" : "real");
     kept->workload = g_strdup(config->context ? config->context : program_invocation_short_name);
     kept->seed = config->seed;
+    kept->scale = config->scale;
     kept->trace = trace_name(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
     kept->options = duet__settings_text(config);
@@ -122,6 +124,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .paje = duet__trace_is_paje(kept->trace),
                                 .run = *run};
     trace.run.seed = kept->seed;
+    trace.scale = kept->scale;
     if (!trace.run.recording.machine) /* figures alone are wanted */
         trace.run.recording.machine =
             (struct duet_machine *)(uintptr_t)duet_runtime_machine(runtime);

@@ -204,9 +204,9 @@ static double due(const struct duet__planned *planned)
 }
 
 /*
- * True if the worker would end another one's task before that one does: its time, copies included,
- * by the ratio of the two workers' expected times, is not above that planned from the other's next
- * task up to the end of this one. So a slow worker helps only one that has much left to do.
+ * True if the worker is expected to end a task before its planned worker, which first runs what the
+ * plan has before it. Planned times are converted by the ratio of both workers' expected times; the
+ * worker's copies count. So a slow worker helps only one that has much left to do.
  */
 static bool ends_earlier(const struct look *look, const struct duet_task *task,
                          const struct duet__planned *planned)
@@ -217,7 +217,7 @@ static bool ends_earlier(const struct look *look, const struct duet_task *task,
     const double own_s = duet_view_seconds(look->view, look->worker, task),
                  other_s = duet_view_seconds(look->view, other, task),
                  copies_s = duet_view_transfer_seconds(look->view, look->worker, task, true);
-    const bool dated = planned->end_s >= planned->start_s; /* else tasks count alike */
+    const bool dated = planned->end_s >= planned->start_s; /* without dates each task counts as 1 */
     const double length = dated ? planned->end_s - planned->start_s : 1;
     const uint32_t next = next_of(state, duet_view_worker_state(look->view, other));
     const uint32_t ahead = planned->place - MIN(next, planned->place);
@@ -230,9 +230,8 @@ static bool ends_earlier(const struct look *look, const struct duet_task *task,
 }
 
 /*
- * Scores the worker's next task, or else tasks that are planned earlier and that it ends earlier
- * than theirs would, in the order of their plans; tasks of a worker that cannot run them are due at
- * once.
+ * Scores the worker's next task first, then, by planned date, tasks of others that it may take.
+ * Tasks whose own worker cannot run them may be taken at once.
  */
 static double score_early(void *context, const struct duet_view *view, const struct duet_task *task)
 {

@@ -193,6 +193,15 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
     return 0;
 }
 
+void duet__schedule_unscale(struct duet__schedule *schedule, double scale)
+{
+    schedule->makespan_s /= scale;
+    for (size_t i = 0; i < schedule->count; i++) {
+        schedule->tasks[i].start_s /= scale;
+        schedule->tasks[i].end_s /= scale;
+    }
+}
+
 static gint by_start(gconstpointer left, gconstpointer right)
 {
     const struct duet_event *a = left, *b = right;
@@ -200,8 +209,8 @@ static gint by_start(gconstpointer left, gconstpointer right)
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
-/* Returns the index of the machine's worker of this name; worker_count: there is none, as where the
- * file of the schedule has been changed since the run. */
+/* Returns the index of the machine's worker of this name; worker_count if there is none, because
+ * the schedule's file was changed after the run. */
 static unsigned worker_named(const struct duet_machine *machine, const char *name)
 {
     unsigned w = 0;
@@ -228,11 +237,12 @@ void duet__schedule_plan(const struct duet__schedule *schedule,
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         const size_t index = counts(event) ? event->id - first : schedule->count;
-        const struct duet__planned *task = schedule->tasks + index;
+        const struct duet__planned *task = NULL;
         struct duet_event *own = &planned[count];
 
-        if (index >= schedule->count || task->worker == DUET__UNPLANNED ||
-            !(task->end_s >= task->start_s))
+        if (index < schedule->count)
+            task = &schedule->tasks[index];
+        if (!task || task->worker == DUET__UNPLANNED || !(task->end_s >= task->start_s))
             continue;
         *own = *event;
         own->worker = (int)worker_named(machine, schedule->workers.list->pdata[task->worker]);
@@ -404,6 +414,8 @@ int duet__schedule_read(const char *text, size_t length, const char *path,
         error = duet__read_trace(text, length, path, &trace, message);
         if (!error)
             error = duet__schedule_take(path, &trace.run.recording, out, message);
+        if (!error && trace.scale > 0)
+            duet__schedule_unscale(*out, trace.scale);
         duet__trace_fini(&trace);
         return error == DUET_EINVAL ? DUET_EPARSE : error;
     }

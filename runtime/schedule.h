@@ -68,9 +68,12 @@ DUET_MUST_CHECK int duet__schedule_read(const char *text, size_t length, const c
 DUET_MUST_CHECK int duet__schedule_take(const char *path, const struct duet__recording *recording,
                                         struct duet__schedule **out, struct duet_message *message);
 
+/* Divides the dates of a schedule by an emulated run's factor of time: they are the platform's. */
+void duet__schedule_unscale(struct duet__schedule *schedule, double scale);
+
 /*
- * Makes the plan that a schedule has of a run that followed it, where time passes `scale` times as
- * slowly. The caller frees out->tasks.events with g_free.
+ * Writes to *out what a schedule planned for the tasks of a run that followed it. Planned dates are
+ * multiplied by `scale`. The caller frees out->tasks.events with g_free.
  */
 void duet__schedule_plan(const struct duet__schedule *schedule,
                          const struct duet__recording *recording, double scale,

@@ -239,7 +239,7 @@ static void test_random(const void *argument)
     struct duet__network network;
     struct duet_message why = {""};
     uint64_t random = GPOINTER_TO_UINT(argument);
-    const unsigned together = random % 2 ? 2 : 40; /* messages that begin about at once */
+    const unsigned together = random % 2 ? 2 : 40; /* about so many messages begin at one date */
     const unsigned nodes = random_network(&network, &random);
     struct duet_machine machine = lab_machine(&(struct lab_options){.cpus = 1, .gpus = 1});
     double date = 0;

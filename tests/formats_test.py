@@ -52,6 +52,7 @@ SECTIONS = [
      "duet_phase", [
          f"{EXAMPLE}/fibonacci >&2; cat trace.json", f"{EXAMPLE}/dot_product >&2; cat trace.json",
          "duet run jacobi2d --n 512 --tile 256 --reps 1 --trace run.json",
+         "duet run cholesky --emulate idgraf --scale 0.01 --n 1920 --reps 1 --trace scaled.json",
          f"duet simulate {GRAPHS}/diamond.json --platform idgraf --trace graph.json",
          f"duet simulate qr --platform {repository.ROOT}/platforms/idgraf.json --n 3840 --tile 480"
          " --policy auto --hold --trace auto.json",

@@ -19,11 +19,9 @@ int main(int argc, char **argv);
 int run_tests(int argc, char **argv, const char *names, void (*const *functions)(void),
               void (*add)(const char *path, void (*function)(void)));
 
-/*
- * Returns an empty message for the call that is being tested, the only one of its thread; and what
- * was written to it.
- */
+/* Returns an empty message for the call that is being tested, the only one of its thread. */
 struct duet_message *hear(void);
+/* Returns what was written to the message of hear(). */
 const char *heard(void);
 /*
  * Fails unless a call has returned the expected error and one line was said that has the words
@@ -36,12 +34,13 @@ void check_call(const char *file, int line, const char *call, int error, int exp
 }
 #endif
 
-/* Fails unless a call with hear() succeeds and says nothing; unless it fails with this error and
- * these words; unless the last one had these. */
+/* A call with hear(): WORKS fails unless it succeeds and says nothing, FAILS unless it fails with
+ * this error and says these words, and SAYS unless the last one said these words. */
 #define WORKS(call) check_call(__FILE__, __LINE__, #call, call, 0, NULL, NULL)
 #define FAILS(call, error, words) check_call(__FILE__, __LINE__, #call, call, error, NULL, words)
 #define SAYS(words) check_call(__FILE__, __LINE__, "the call", 0, 0, NULL, words)
-/* Likewise of a call that a runtime refuses, and of what that has said last. */
+/* REFUSED fails unless a call fails with this error and these words are the runtime's last message,
+ * TOLD unless the last message has these words. */
 #define REFUSED(runtime, call, error, words)                                                       \
     check_call(__FILE__, __LINE__, #call, call, error, runtime, words)
 #define TOLD(runtime, words) check_call(__FILE__, __LINE__, "the call", 0, 0, runtime, words)

@@ -102,6 +102,7 @@ const struct duet__field duet__trace_fields[] = {
     {TEXT(settings)},
     {"n", DUET__INTEGER, DUET__OPTIONAL, AT(n), .most = (double)INT64_MAX},
     {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
+    {"scale", DUET__NUMBER, DUET__OPTIONAL, AT(scale), .least = DBL_MIN, .most = DBL_MAX},
     {TEXT(estimated)},
     {TEXT(policy)},
     {TEXT(options)},

@@ -31,13 +31,14 @@ struct duet__recording {
 
 /* What a schedule planned of a recorded run. */
 struct duet__run_plan {
-    struct duet__recording tasks; /* the run's tasks that have planned dates, where and when they
-                                     were planned; its machine and names are the run's, its events
-                                     are g_free's. Without events: nothing was planned */
-    size_t moved;                 /* tasks that ran on another worker than planned */
-    bool may_move;                /* true if the schedule was followed with slack */
-    double late_s;                /* how much later than planned `latest` began; the most of all */
-    uint64_t latest;              /* number of that task */
+    struct duet__recording
+        tasks;       /* the run's tasks that have planned dates, where and when they
+                        were planned. `events` is freed with g_free; machine and names
+                        belong to the run's recording. No events: nothing was planned */
+    size_t moved;    /* tasks that ran on another worker than planned */
+    bool may_move;   /* true if the schedule was followed with slack */
+    double late_s;   /* largest delay of a task's beginning; negative: all began early */
+    uint64_t latest; /* number of that task */
 };
 
 struct duet_runtime;

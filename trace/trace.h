@@ -26,6 +26,7 @@ struct duet__trace {
     char *workload;       /* name of the workload, or of the program */
     char *settings;       /* parameters of the workload */
     uint64_t n, tile;     /* sizes of the problem; 0: not known */
+    double scale;         /* seconds of the run for one of the emulated platform; 0: 1 */
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
     char *options;                         /* from duet__settings_text */

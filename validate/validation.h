@@ -32,7 +32,7 @@ struct duet__side {
     size_t round_count;
     const struct duet__account *account;     /* the mean of its runs; NULL: not known */
     const struct duet__recording *recording; /* the run nearest to the median; NULL: none */
-    const struct duet__run_plan *plan;       /* of that run; NULL: nothing was planned */
+    const struct duet__run_plan *plan;       /* the plan of that run; NULL: it had none */
     struct duet__summary summary;            /* set by duet__validation_judge */
 };
 

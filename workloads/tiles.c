@@ -388,6 +388,8 @@ int duet__tiled_iterate(const struct duet__build *build, const struct duet__para
     struct duet_graph *graph = NULL;
     uint64_t done = 0;
     int error = again ? duet_graph_begin(build->runtime) : 0;
+    if (error)
+        return error;
     for (; !error && done < (again ? 2 : count); done++) {
         now.iteration = again ? 0 : (uint32_t)done + 1;
         error = step(&now, done % 2);

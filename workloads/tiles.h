@@ -156,7 +156,8 @@ DUET_MUST_CHECK int duet__square_check(const struct duet__problem *problem,
 
 /*
  * Submits the steps of a workload with the parameters "iterations" and DUET__SUBMIT_PARAMETER.
- * Every other step is the same: `step` submits the tasks of one, 0 or 1. Returns the first error.
+ * Steps alternate between two sets of buffers: step(build, 0) submits an even one, step(build, 1)
+ * an odd one. Returns the first error.
  */
 int duet__tiled_iterate(const struct duet__build *build, const struct duet__parameter *parameters,
                         int (*step)(const struct duet__build *build, unsigned parity));

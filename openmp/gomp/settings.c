@@ -168,7 +168,7 @@ static void read_all(void)
         (struct omp_icv){.threads = all.cores, .schedule = OMP_DYNAMIC, .levels = 1, .league = 1};
     all.icv.chunk = 1;
     all.icv.limit = INT_MAX;
-    const char *version = "OMP_5.0.1"; /* that libgomp gives these functions, and libomp does not */
+    const char *version = "OMP_5.0.1"; /* of these symbols in libgomp; libomp has others */
     *(void **)&all.allocator = dlvsym(RTLD_DEFAULT, "omp_get_default_allocator", version);
     *(void **)&all.set_allocator = dlvsym(RTLD_DEFAULT, "omp_set_default_allocator", version);
     read_threads(&all);

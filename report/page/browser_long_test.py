@@ -444,7 +444,7 @@ def test_merged(browser, folder):
     extra["recordings"][0]["merged_s"] = 0.01
     browser.open(make("merged.html", extra))
     browser.save("merged")
-    assert re.fullmatch(r"pale bars are several: [\d,]+ of the run's events, those below 10.00 ms, "
+    assert re.fullmatch(r"pale bars are several: [\d,]+ of all events, those below 10.00 ms, "
                         r"are merged in this page", browser.texts(".note")[0])
     assert browser.texts(".note")[1] == ""
     browser.point("canvas", 70, 8)

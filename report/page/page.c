@@ -128,7 +128,7 @@ static void put_path(struct duet__json_writer *writer, const struct duet__gantt 
     duet__json_end(writer, '}');
 }
 
-/* Writes the members of bars of every lane, in an array each. */
+/* Writes what bars of all lanes have (dates, colours, numbers, counts), an array each. */
 static void put_bars(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                      const struct duet__gantt_row *row, double tick_s)
 {

@@ -17,7 +17,7 @@ function kernelColour(name) {
   return extra.colours[kernelNames.indexOf(name) % extra.colours.length];
 }
 
-/** The rows of a recording; what was planned of a worker's row is a row below it, with `of`. */
+/** The rows of a recording. Below each worker's row is one of its plan, whose `of` is that row. */
 const rowsOf = recording => recording.rows.flatMap(row =>
   row.plan ? [row, {...row.plan, name: row.name, lane: 0, node: row.node, of: row}] : [row]);
 
@@ -133,7 +133,7 @@ function noteOf(found, mergedSeconds, seen, rows) {
     notes.push(`${found.together.toLocaleString('en')} of ${plural(found.bars, 'bar')} ` +
       'are too thin to be drawn one by one here: zoom in');
   if (found.merged)
-    notes.push(`pale bars are several: ${found.merged.toLocaleString('en')} of the run's events, ` +
+    notes.push(`pale bars are several: ${found.merged.toLocaleString('en')} of all events, ` +
       `those below ${time(mergedSeconds)}, are merged in this page`);
   return notes.join('; ');
 }
@@ -449,7 +449,8 @@ function makeChart(recording, figure) {
   chart.pick.hidden = true;
   if (path) dated(path, tick);
   const placesOf = some => new Map(rows.filter(row => !row.lane && some(row)).flatMap(row =>
-    row.ids.map((id, bar) => [id, {row, bar}])));
+    row.ids.map((id, bar) => [id, {row, bar}]).filter(([, {bar}]) =>
+      !row.counts || row.counts[bar] === 1)));
   if (recording.plan) {
     recording.ran = placesOf(row => !row.of);
     recording.planned = placesOf(row => row.of);
@@ -526,7 +527,8 @@ function describeBars(recording, row, bars) {
       several ? '' : describeOther(recording, row, i)}`;
 }
 
-/** Where a task ran, of a bar of its plan, or was planned to; "" if either is not known. */
+/** For a bar of the plan: where its task ran. For one of the run: where it was planned. "" if
+ * either is not known. */
 function describeOther(recording, row, i) {
   if (!recording.plan || row.lane) return '';
   const [ran, planned] = [recording.ran, recording.planned].map(tasks => tasks.get(row.ids[i]));
@@ -538,7 +540,7 @@ function describeOther(recording, row, i) {
     ? `${time(Math.abs(late))} ${late < 0 ? 'early' : 'late'}` : 'when planned'}`;
 }
 
-/** Dates of the page are rounded. */
+/** True for a delay above the rounding of the page's dates. */
 const isLate = (recording, seconds) => seconds > 2 * recording.tick_s;
 
 /** How a run differs from its plan. */
