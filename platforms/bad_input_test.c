@@ -396,7 +396,7 @@ int main(int argc, char **argv)
     int status;
 
     g_test_init(&argc, &argv, NULL);
-    folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    folder = new_folder();
     put_times(names[0], "c2050");
     put_times(names[1], "k40m");
     file = g_build_filename(folder, names[2], NULL);
@@ -407,12 +407,6 @@ int main(int argc, char **argv)
     g_test_add_func("/bad-input/calibrations", test_calibrations);
     g_test_add_func("/bad-input/garbage", test_garbage);
     status = g_test_run();
-    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
-        file = g_build_filename(folder, names[i], NULL);
-        (void)g_remove(file);
-        g_free(file);
-    }
-    (void)g_rmdir(folder);
-    g_free(folder);
+    drop_folder(&folder);
     return status;
 }

@@ -203,7 +203,7 @@ static void test_measured(void)
 
 static void test_xml(void)
 {
-    g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
+    OWNED(drop_folder) char *directory = new_folder();
     g_autofree char *file = g_build_filename(directory, "m.xml", NULL);
     OWNED(free_platform) struct duet__platform *p = load("mirage");
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 1, 2);
@@ -217,8 +217,6 @@ static void test_xml(void)
     WORKS(duet__platform_write_xml(&m, NULL, file, hear()));
     g_assert_true(g_file_get_contents(file, &text, &length, NULL));
     fuzz(text, length);
-    (void)g_remove(file);
-    (void)g_rmdir(directory);
 }
 
 TEST_MAIN(test_description, test_calibration, test_catalogue, test_network, test_measured, test_xml)

@@ -83,21 +83,12 @@ static void test_fuzz(gconstpointer directory)
 
 int main(int argc, char **argv)
 {
-    g_autofree char *directory = g_dir_make_tmp("duet-starpu-XXXXXX", NULL);
+    OWNED(drop_folder) char *directory = new_folder();
     g_autofree char *bus = g_build_filename(directory, "bus", NULL);
-    int status;
 
     g_test_init(&argc, &argv, NULL);
     g_assert_cmpint(g_mkdir(bus, 0700), ==, 0);
     g_test_add_data_func("/starpu/figures", directory, test_figures);
     g_test_add_data_func("/starpu/fuzz", directory, test_fuzz);
-    status = g_test_run();
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        g_autofree char *path = g_strdup_printf("%s/box.%s", bus, files[i].kind);
-
-        (void)g_remove(path);
-    }
-    (void)g_rmdir(bus);
-    (void)g_rmdir(directory);
-    return status;
+    return g_test_run();
 }

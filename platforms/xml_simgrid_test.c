@@ -119,13 +119,11 @@ static void check_figures(const struct test *test)
 /* Writes the machine to a file of its own, which SimGrid loads. */
 static void load_into_simgrid(const struct test *test)
 {
-    g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
+    OWNED(drop_folder) char *directory = new_folder();
     g_autofree char *path = g_build_filename(directory, "idgraf.xml", NULL);
 
     WORKS(duet__platform_write_xml(&test->machine, NULL, path, hear()));
     test->simgrid.load_platform(path);
-    (void)g_remove(path);
-    (void)g_rmdir(directory);
 }
 
 int main(int argc, char **argv)

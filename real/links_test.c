@@ -17,7 +17,7 @@ static void read_end(struct testing_parts *t, const char *root, unsigned device,
 /* Four switches of the second generation with two GPUs each, on two sockets. */
 static void test_idgraf(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:2 core:6 pu:1", 4, 8);
@@ -38,13 +38,12 @@ static void test_idgraf(void)
         g_assert_cmpuint(machine.workers[4 + d].socket, ==, d / 4);
     duet_machine_fini(&machine);
     testing_end(&t);
-    testing_tree_free(root);
 }
 
 /* A DGX-1: four switches with two GPUs each, NVLink between some. */
 static void test_nvlink(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:2 core:20 pu:2", 8, 8);
@@ -70,7 +69,6 @@ static void test_nvlink(void)
     testing_route(&machine, "host", "gpu0", "switch0-to-device pcie0-to-device", GEN3);
     duet_machine_fini(&machine);
     testing_end(&t);
-    testing_tree_free(root);
 }
 
 /* NVLink through switches: what a GPU has is shared by all that it sends. One has half of it. */
@@ -103,7 +101,7 @@ static void test_nvswitch(void)
 /* One GPU at a root port; the backend's bandwidth comes after that of sysfs. */
 static void test_one(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 3, 1);
@@ -127,13 +125,12 @@ static void test_one(void)
     testing_route(&machine, "host", "gpu0", "pcie0-to-device", 20e9);
     duet_machine_fini(&machine);
     testing_end(&t);
-    testing_tree_free(root);
 }
 
 /* One GPU of a switch is used: an unshared link is its own, as narrow as it is. */
 static void test_alone(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 2, 2);
@@ -150,7 +147,6 @@ static void test_alone(void)
     testing_route(&machine, "host", "gpu0", "pcie0-to-device", GEN3);
     duet_machine_fini(&machine);
     testing_end(&t);
-    testing_tree_free(root);
 }
 
 /* Switches below a switch, down to `depth`, each with a device of its own and the next switch. */

@@ -18,7 +18,7 @@ static void close_to(double value, double expected)
 
 static void test_switch(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct pci_path path;
     testing_switch(root, 0x3a, 2, "8.0 GT/s PCIe", "0-5,12-17");
     duet__pci_read(root, "0000:3e:00.0", &path);
@@ -34,7 +34,6 @@ static void test_switch(void)
     g_assert_cmpuint(port, ==, 1);
     close_to(duet__pci_Bps(&path, port), reached(8, 16, 128.0 / 130));
     g_assert_false(duet__pci_up(&path, &port));
-    testing_tree_free(root);
 }
 
 static void test_speeds(void)
@@ -90,7 +89,7 @@ static void test_speeds(void)
          reached(8, 16, 128.0 / 130)},
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        char *root = testing_tree();
+        OWNED(drop_folder) char *root = testing_tree();
         struct testing_port port = cases[i].port, device = cases[i].device;
         struct pci_path path;
         port.path = "pci0000:00/0000:00:01.0";
@@ -104,14 +103,13 @@ static void test_speeds(void)
             close_to(bandwidth, cases[i].expected);
         else
             g_assert_cmpfloat(bandwidth, ==, 0);
-        testing_tree_free(root);
     }
 }
 
 /* A tunnel's bridges claim the first generation: that is no news of the device behind them. */
 static void test_tunnel(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct pci_path path;
     testing_plain(root, "pci0000:00/0000:00:1c.0", "2.5 GT/s PCIe", "4");
     testing_plain(root, "pci0000:00/0000:00:1c.0/0000:05:00.0", "2.5 GT/s PCIe", "4");
@@ -123,13 +121,12 @@ static void test_tunnel(void)
     g_assert_cmpuint(path.count, ==, 4);
     close_to(duet__pci_Bps(&path, 3), reached(8, 4, 128.0 / 130));
     g_assert_cmpfloat(duet__pci_Bps(&path, 1), ==, 0);
-    testing_tree_free(root);
 }
 
 /* Odd paths: their beginning, and unknown parts. */
 static void test_odd_paths(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     struct pci_path path;
     unsigned port = 0;
     testing_plain(root, "pci0000:00/0000:00:05.0", "32.0 GT/s PCIe", "16");
@@ -156,13 +153,12 @@ static void test_odd_paths(void)
     }
     duet__pci_read("/no/such/folder", "0000:00:05.0", &path);
     g_assert_cmpuint(path.count, ==, 0);
-    testing_tree_free(root);
 }
 
 /* Deeper than there is room for. */
 static void test_deep(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     g_autoptr(GString) folder = g_string_new("pci0000:00");
     struct pci_path path;
     for (unsigned bus = 0; bus <= PCI_PORTS; bus++) {
@@ -172,13 +168,12 @@ static void test_deep(void)
         duet__pci_read(root, address, &path);
         g_assert_cmpuint(path.count, ==, bus < PCI_PORTS ? bus + 1 : 0);
     }
-    testing_tree_free(root);
 }
 
 /* A list that does not fit is not known: its end would be another processor. */
 static void test_long_list(void)
 {
-    char *root = testing_tree();
+    OWNED(drop_folder) char *root = testing_tree();
     g_autoptr(GString) list = g_string_new("0");
     struct pci_path path;
     while (list->len < PCI_LIST)
@@ -188,7 +183,6 @@ static void test_long_list(void)
     duet__pci_read(root, "0000:00:05.0", &path);
     g_assert_cmpuint(path.count, ==, 1);
     g_assert_cmpstr(path.processors, ==, "");
-    testing_tree_free(root);
 }
 
 static char *random_text(GRand *random)
@@ -207,7 +201,7 @@ static void test_random(void)
 {
     GRand *random = g_rand_new_with_seed(20261121);
     for (unsigned round = 0; round < 60; round++) {
-        char *root = testing_tree();
+        OWNED(drop_folder) char *root = testing_tree();
         const char *const places[] = {
             "pci0000:00/0000:00:01.0",
             "pci0000:00/0000:00:01.0/0000:01:00.0",
@@ -231,7 +225,6 @@ static void test_random(void)
             g_assert_true(bandwidth >= 0 && bandwidth < 1e13);
             g_assert_cmpuint(path.ports[i].lanes, <=, 32);
         }
-        testing_tree_free(root);
     }
     g_rand_free(random);
 }

@@ -10,33 +10,13 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
-/* An empty tree in a folder of its own. End it with testing_tree_free. */
+/* An empty tree in a folder of its own, for OWNED(drop_folder). */
 static inline char *testing_tree(void)
 {
-    char *root = g_dir_make_tmp("duet-pci-XXXXXX", NULL);
+    char *root = new_folder();
     g_autofree char *devices = g_build_filename(root, "bus/pci/devices", NULL);
     g_assert_cmpint(g_mkdir_with_parents(devices, 0700), ==, 0);
     return root;
-}
-
-static inline void testing_remove(const char *path)
-{
-    if (!g_file_test(path, G_FILE_TEST_IS_SYMLINK) && g_file_test(path, G_FILE_TEST_IS_DIR)) {
-        GDir *folder = g_dir_open(path, 0, NULL);
-        const char *name;
-        while (folder && (name = g_dir_read_name(folder))) {
-            g_autofree char *inner = g_build_filename(path, name, NULL);
-            testing_remove(inner);
-        }
-        g_dir_close(folder);
-    }
-    g_assert_cmpint(g_remove(path), ==, 0);
-}
-
-static inline void testing_tree_free(char *root)
-{
-    testing_remove(root);
-    g_free(root);
 }
 
 /*

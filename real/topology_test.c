@@ -34,7 +34,7 @@ static void test_quota(void)
         {"-1 100000\n", "100000 0\n", "0::/inner\n", UINT_MAX},
         {"100000 100000\n", "max", "", 1},
     };
-    g_autofree char *root = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *root = new_folder();
     g_autofree char *inner = g_build_filename(root, "inner", NULL);
     g_autofree char *membership = g_build_filename(root, "membership", NULL);
     g_assert_cmpint(g_mkdir(inner, 0700), ==, 0);
@@ -44,11 +44,7 @@ static void test_quota(void)
         write_file(root, "membership", cases[i].membership);
         g_assert_cmpuint(duet__quota(root, membership), ==, cases[i].cores);
     }
-    const char *const left[] = {"inner/cpu.max", "cpu.max", "membership", "inner", "."};
-    for (unsigned i = 0; i < G_N_ELEMENTS(left); i++) {
-        g_autofree char *path = g_build_filename(root, left[i], NULL);
-        g_assert_cmpint(i + 1 < G_N_ELEMENTS(left) ? g_remove(path) : g_rmdir(root), ==, 0);
-    }
+    remove_tree(root);
     g_assert_cmpuint(duet__quota(root, membership), ==, UINT_MAX);
 }
 
@@ -73,7 +69,7 @@ static void test_memory_limit(void)
                                         "memory/memory.limit_in_bytes",
                                         "memory/inner/memory.limit_in_bytes", "membership"};
     static const char *const folders[] = {"inner", "memory", "memory/inner"};
-    g_autofree char *root = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *root = new_folder();
     g_autofree char *membership = g_build_filename(root, "membership", NULL);
     for (unsigned f = 0; f < G_N_ELEMENTS(folders); f++) {
         g_autofree char *folder = g_build_filename(root, folders[f], NULL);
@@ -87,16 +83,8 @@ static void test_memory_limit(void)
         write_file(root, files[4], cases[i].membership);
         g_assert_cmpuint(duet__memory_limit(root, membership), ==, cases[i].bytes);
     }
-    for (unsigned f = 0; f < G_N_ELEMENTS(files); f++) {
-        g_autofree char *path = g_build_filename(root, files[f], NULL);
-        g_assert_cmpint(g_remove(path), ==, 0);
-    }
+    remove_tree(root);
     g_assert_cmpuint(duet__memory_limit(root, membership), ==, UINT64_MAX);
-    for (unsigned f = G_N_ELEMENTS(folders); f-- > 0;) {
-        g_autofree char *folder = g_build_filename(root, folders[f], NULL);
-        g_assert_cmpint(g_rmdir(folder), ==, 0);
-    }
-    g_assert_cmpint(g_rmdir(root), ==, 0);
     g_assert_cmpuint(duet__real_memory_bytes(), >, 0);
 }
 

@@ -392,9 +392,8 @@ static void test_answer(void)
 int main(int argc, char **argv)
 {
     struct duet__study *study = make();
-    g_autofree char *clean = NULL;
 
-    folder = g_dir_make_tmp("study-XXXXXX", NULL);
+    folder = new_folder();
     test_kill(study);
     test_full(study);
     test_failures(study);
@@ -405,8 +404,6 @@ int main(int argc, char **argv)
     test_others();
     test_answer();
     duet__study_free(study);
-    clean = g_strdup_printf("rm -r %s", folder);
-    g_assert_true(g_spawn_command_line_sync(clean, NULL, NULL, NULL, NULL));
-    g_free(folder);
+    drop_folder(&folder);
     return 0;
 }

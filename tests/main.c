@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the functions of a test, and looks at what calls return and say. */
+/* Runs the functions of a test, looks at what calls return and say, and makes folders. */
 #include <string.h>
 
 #include <glib.h>
+#include <glib/gstdio.h>
 
 #include <duet/duet.h>
 
@@ -47,4 +48,31 @@ void check_call(const char *file, int line, const char *call, int error, int exp
     if (error != expected || !right)
         g_error("%s:%d: %s returned %d (not %d) and said \"%s\" (not \"%s\")", file, line, call,
                 error, expected, said, words ? words : "");
+}
+
+char *new_folder(void)
+{
+    char *path = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_assert_nonnull(path);
+    return path;
+}
+
+void remove_tree(const char *path)
+{
+    if (!g_file_test(path, G_FILE_TEST_IS_SYMLINK) && g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        GDir *folder = g_dir_open(path, 0, NULL);
+        const char *name;
+        while (folder && (name = g_dir_read_name(folder))) {
+            g_autofree char *inner = g_build_filename(path, name, NULL);
+            remove_tree(inner);
+        }
+        g_dir_close(folder);
+    }
+    g_assert_cmpint(g_remove(path), ==, 0);
+}
+
+void drop_folder(char **path)
+{
+    remove_tree(*path);
+    g_free(*path);
 }

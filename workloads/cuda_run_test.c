@@ -14,8 +14,6 @@
 #include "workloads/kernels_cuda.h"
 #include "workloads/test_run.h"
 
-enum { SKIPPED = 77 };
-
 static int devices(void)
 {
     int count = 0;
@@ -114,16 +112,4 @@ static void test_failing_kernel(void)
     workload->discard(problem.data);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    if (devices() == 0) {
-        g_printerr("no GPU\n");
-        return SKIPPED;
-    }
-    g_test_add_func("/workloads/cuda_run/one", test_one);
-    g_test_add_func("/workloads/cuda_run/one_set_arch", test_one_set_arch);
-    g_test_add_func("/workloads/cuda_run/two", test_two);
-    g_test_add_func("/workloads/cuda_run/failing_kernel", test_failing_kernel);
-    return g_test_run();
-}
+TEST_MAIN_IF(devices() > 0, test_one, test_one_set_arch, test_two, test_failing_kernel)

@@ -15,7 +15,7 @@
 #include "workloads/kernels_cuda_handles.h"
 #include "workloads/test_matrices.h"
 
-enum { BUFFERS_MAX = 10, SKIPPED = 77 };
+enum { BUFFERS_MAX = 10 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Calls on the device                                                                          */
@@ -313,27 +313,12 @@ static void test_unknown(void)
     g_assert_null(duet__cuda_kernel(""));
 }
 
-int main(int argc, char **argv)
+static bool has_devices(void)
 {
     int devices = 0;
-    g_test_init(&argc, &argv, NULL);
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-        g_printerr("no GPU\n");
-        return SKIPPED;
-    }
-    g_test_add_func("/workloads/kernels_cuda/gemm", test_gemm);
-    g_test_add_func("/workloads/kernels_cuda/syrk", test_syrk);
-    g_test_add_func("/workloads/kernels_cuda/axpy", test_axpy);
-    g_test_add_func("/workloads/kernels_cuda/trsm", test_trsm);
-    g_test_add_func("/workloads/kernels_cuda/trsm_l", test_trsm_l);
-    g_test_add_func("/workloads/kernels_cuda/trsm_r", test_trsm_r);
-    g_test_add_func("/workloads/kernels_cuda/potrf", test_potrf);
-    g_test_add_func("/workloads/kernels_cuda/getrf_nopiv", test_getrf_nopiv);
-    g_test_add_func("/workloads/kernels_cuda/failures", test_failures);
-    g_test_add_func("/workloads/kernels_cuda/jacobi2d", test_jacobi2d);
-    g_test_add_func("/workloads/kernels_cuda/handles", test_handles);
-    g_test_add_func("/workloads/kernels_cuda/threads", test_threads);
-    g_test_add_func("/workloads/kernels_cuda/workspace", test_workspace);
-    g_test_add_func("/workloads/kernels_cuda/unknown", test_unknown);
-    return g_test_run();
+    return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
 }
+
+TEST_MAIN_IF(has_devices(), test_gemm, test_syrk, test_axpy, test_trsm, test_trsm_l, test_trsm_r,
+             test_potrf, test_getrf_nopiv, test_failures, test_jacobi2d, test_handles, test_threads,
+             test_workspace, test_unknown)
