@@ -61,8 +61,7 @@ static int negate(const struct duet_call *call)
 
 static void test_matrix(void)
 {
-    struct testing t = {.gpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.gpus = 1});
     double matrix[2 * SIZE * SIZE];
     struct duet_access access = {.mode = DUET_RW};
     for (unsigned i = 0; i < 2 * SIZE * SIZE; i++)
@@ -174,8 +173,7 @@ static int fail(const struct duet_call *call)
 
 static void test_error(void)
 {
-    struct testing t = {.gpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.gpus = 1});
     testing_submit(core, testing_codelet(core, "spoil", fail, NULL), NULL, 0, NULL, 0);
     REFUSED(core, duet_wait(core), DUET_EIO, "task 1 (spoil) failed on gpu0");
 }

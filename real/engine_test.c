@@ -25,8 +25,7 @@ static void test_results(void)
 /* More buffers than a kernel's slot has room for, then few again. */
 static void test_many_accesses(void)
 {
-    struct testing t = {.cpus = 2};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 2});
     struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
     uint64_t cells[WIDE], expected[WIDE];
     struct duet_access accesses[WIDE];
@@ -60,8 +59,7 @@ static int look_at(const struct duet_call *call)
 
 static void test_call(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     double matrix[10] = {0}, args[] = {1, 2};
     struct duet_access access = {.mode = DUET_RW};
     testing_must(core, duet_register_matrix(core, matrix, 3, 2, 5, sizeof(double), &access.handle));
@@ -239,8 +237,7 @@ static int fail(const struct duet_call *call)
 
 static void test_error(void)
 {
-    struct testing t = {.cpus = 2};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 2});
     struct duet_codelet *bad = testing_codelet(core, "spoil", fail, NULL);
     struct duet_codelet *good = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
@@ -256,8 +253,7 @@ static void test_error(void)
 
 static void test_no_code(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
     REFUSED(core, duet_submit(core, &desc), DUET_ENOWORKER,
             "kernel dgemm has no code that can run here");
@@ -329,8 +325,7 @@ static void test_close_in_the_middle(void)
 static void test_open_close(void)
 {
     for (unsigned i = 0; i < 24; i++) {
-        struct testing t = {.cpus = 1 + i % 4};
-        struct duet_runtime *core = testing_open(&t);
+        struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1 + i % 4});
         _Atomic(int) calls = 0, *counter = &calls;
         if (i % 3) {
             struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);

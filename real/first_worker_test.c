@@ -24,8 +24,7 @@ static int where_am_i(const struct duet_call *call)
 
 static void test_waiting_thread_runs(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
     /* the spare thread may be faster when this thread is held up, but not always */
@@ -151,8 +150,7 @@ static void test_window(void)
 /* A wait that is over leaves ready tasks on the worker's list: they are not forgotten. */
 static void test_left_over(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
@@ -209,8 +207,7 @@ static void *open_the_gate(void *argument)
 /* The spare thread is in the middle of a task when the application comes to wait, and gives way. */
 static void test_gives_way(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     struct duet_codelet *gate = testing_codelet(core, "gate", pass_the_gate, NULL);
     struct duet_codelet *where = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
@@ -290,8 +287,7 @@ static int outlast_child(const struct duet_call *call)
 /* An idle worker is called for the only task on the list of one that is at a long kernel. */
 static void test_only_child(void)
 {
-    struct testing t = {.cpus = 2};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 2});
     _Atomic(int) calls = 0;
     uint64_t cell = 0;
     struct family family = {&calls, testing_codelet(core, "count", testing_count, NULL), NULL};

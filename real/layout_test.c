@@ -286,8 +286,7 @@ static void test_lost(void)
 /* A type that names what is not its own fails the run, whatever it has named before. */
 static void test_bad_type(void)
 {
-    struct testing t = {.cpus = 1, .gpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1, .gpus = 1});
     static int numbers[ROOM];
     static char letters[ROOM];
     struct list list = {5, numbers, letters};

@@ -90,8 +90,7 @@ static int add_one(const struct duet_call *call)
 /* A handle has a note once it was copied; one that is unregistered has none any more. */
 static void test_marks(void)
 {
-    struct testing t = {.gpus = 2};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.gpus = 2});
     struct duet_codelet *codelet = testing_codelet(core, "add", add_one, NULL);
     uint64_t cells[3] = {0};
     struct duet_access accesses[3];
@@ -251,8 +250,7 @@ static int maybe_fail(const struct duet_call *call)
 /* Each kernel has a message of its own, also while several are in flight on a device. */
 static void test_many_in_flight(void)
 {
-    struct testing t = {.gpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.gpus = 1});
     struct duet_codelet *codelet = testing_codelet(core, "maybe", maybe_fail, NULL);
     const struct duet_worker *gpu = &duet_runtime_machine(core)->workers[0];
     g_assert_cmpuint(gpu->window_short, >, gpu->window);
@@ -274,8 +272,7 @@ static int nest_fail(const struct duet_call *call)
 /* A task kept by a worker can give a reason of its failure, too. */
 static void test_nested(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     struct duet_codelet *quiet = testing_codelet(core, "quiet", only_say, NULL), *none = NULL;
     struct duet_codelet *outer = testing_codelet(core, "outer", nest_fail, NULL);
     struct duet_codelet *bad = testing_codelet(core, "bad", fail_saying, NULL);
@@ -293,8 +290,7 @@ static void test_nested(void)
 
 static void subprocess_say(void)
 {
-    struct testing t = {.cpus = 1};
-    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&(struct testing){.cpus = 1});
     struct real *real = duet__core_engine(core);
     for (unsigned i = 0; i < 30; i++) {
         char line[32];
