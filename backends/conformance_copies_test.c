@@ -49,8 +49,6 @@ static void open_large(struct testing_device *d, struct testing *t, unsigned ind
 /* Chooses a backend that page-locks memory; false: skipped. */
 static bool can_lock(const struct duet__backend *backend)
 {
-    if (testing_absent(backend, 1))
-        return false;
     g_assert_true(!backend->pin == !backend->unpin && !backend->pin == !backend->forget);
     if (!backend->pin)
         g_test_skip("page-locks nothing");
@@ -205,8 +203,8 @@ struct way {
 static void go(const struct duet__backend *backend, const struct way *way, unsigned char *from,
                unsigned char *to)
 {
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_close) struct testing_device d;
     testing_init_pinning(&t, backend, way->pin_bytes);
     open_large(&d, &t, 0);
     for (unsigned i = 0; i < 2; i++)
@@ -227,7 +225,6 @@ static void go(const struct duet__backend *backend, const struct way *way, unsig
             g_assert_null(marks[k]);
         }
     }
-    testing_stop(&t, &d);
 }
 
 static void test_ways(const void *argument)
@@ -242,8 +239,6 @@ static void test_ways(const void *argument)
         {"marks, some pinned", (uint64_t)3 * PARTS * PAGES, {1, 0}, {5, 10}, true},
     };
     uint64_t random = 5;
-    if (testing_absent(argument, 1))
-        return;
     unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
     fill_random(from, (size_t)PARTS * PAGES, &random);
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
@@ -261,14 +256,12 @@ static void test_ways(const void *argument)
 static void test_handles(const void *argument)
 {
     enum { COUNT = 24, BYTES = 100003 };
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_close) struct testing_device d;
     static unsigned char from[COUNT][BYTES], to[COUNT][BYTES];
     _Atomic(void *) marks[2][COUNT] = {{NULL}};
     struct backend_completion done[COUNT];
     uint64_t random = 6;
-    if (testing_absent(argument, 1))
-        return;
     fill_random(from[0], sizeof from, &random);
     testing_init_pinning(&t, argument, LOCKABLE);
     open_large(&d, &t, 0);
@@ -286,7 +279,6 @@ static void test_handles(const void *argument)
     g_assert_true(!memcmp(from, to, sizeof from));
     for (unsigned i = 0; i < 2 * COUNT && t.backend->forget; i++)
         t.backend->forget(t.shared, &marks[i / COUNT][i % COUNT]);
-    testing_stop(&t, &d);
 }
 
 /* Two devices use the same handles, each on its thread; all of them begin with no mark. */
@@ -326,8 +318,6 @@ static void test_sharing(const void *argument)
     struct testing t;
     _Atomic(void *) marks[SHARED] = {NULL};
     uint64_t random = 8;
-    if (testing_absent(argument, 2))
-        return;
     unsigned char *memory = g_malloc((size_t)SHARED * SHARED_BYTES);
     fill_random(memory, (size_t)SHARED * SHARED_BYTES, &random);
     testing_init_pinning(&t, argument, LOCKABLE);
@@ -345,11 +335,11 @@ static void test_sharing(const void *argument)
 
 int main(int argc, char **argv)
 {
-    static const struct testing_test tests[] = {{"pin", test_pin, TESTING_STREAMS},
-                                                {"limit", test_limit, TESTING_STREAMS},
-                                                {"ways", test_ways, TESTING_STREAMS},
-                                                {"handles", test_handles, TESTING_STREAMS},
-                                                {"sharing", test_sharing, TESTING_STREAMS},
-                                                {NULL, NULL, TESTING_ANY}};
+    static const struct testing_test tests[] = {{"pin", test_pin, TESTING_STREAMS, 1},
+                                                {"limit", test_limit, TESTING_STREAMS, 1},
+                                                {"ways", test_ways, TESTING_STREAMS, 1},
+                                                {"handles", test_handles, TESTING_STREAMS, 1},
+                                                {"sharing", test_sharing, TESTING_STREAMS, 2},
+                                                {NULL, NULL, TESTING_ANY, 0}};
     return testing_run(argc, argv, "copies/", tests);
 }

@@ -44,8 +44,6 @@ static void test_unknown(const void *argument)
 static void test_describe(const void *argument)
 {
     const struct duet__backend *b = argument;
-    if (testing_absent(b, 1))
-        return;
     unsigned indices[2] = {0, b->count(NULL) - 1};
     for (unsigned i = 0; i < G_N_ELEMENTS(indices); i++) {
         struct backend_info info;
@@ -66,8 +64,6 @@ static void test_describe(const void *argument)
 static void test_open_close(const void *argument)
 {
     const struct duet__backend *b = argument;
-    if (testing_absent(b, 1))
-        return;
     b->close(NULL);
     for (unsigned i = 0; i < 10; i++) {
         OWNED(testing_fini) struct testing t;
@@ -86,12 +82,8 @@ static void test_open_close(const void *argument)
 static void test_execute(const void *argument)
 {
     const struct duet__backend *b = argument;
-    struct testing t;
-    struct testing_device d;
     static const int statuses[] = {DUET_OK, DUET_ETASK, DUET_ENOMEM, DUET_OK};
-    if (testing_absent(b, 1))
-        return;
-    testing_start(&t, &d, b);
+    OWNED(testing_stop) struct testing_device *d = testing_start(b);
     for (unsigned i = 0; i < G_N_ELEMENTS(statuses); i++) {
         unsigned char data[3] = {1, 2, 255};
         struct testing_probe probe = {.status = statuses[i]};
@@ -104,15 +96,14 @@ static void test_execute(const void *argument)
         struct duet_call call = {.args = &args, .buffers = &buffer, .buffer_count = 1};
         struct duet_call before = call;
         struct backend_kernel kernel = {.run = testing_probe_kernel, .call = &call};
-        g_assert_cmpint(b->execute(d.device, &kernel), ==, statuses[i]);
+        g_assert_cmpint(b->execute(d->device, &kernel), ==, statuses[i]);
         g_assert_cmpuint(probe.ran, ==, 1);
         g_assert_false(probe.stream);
         kernel.run = testing_add_kernel;
-        g_assert_cmpint(b->execute(d.device, &kernel), ==, DUET_OK);
+        g_assert_cmpint(b->execute(d->device, &kernel), ==, DUET_OK);
         g_assert_true(data[0] == 2 && data[1] == 3 && data[2] == 0);
         g_assert_cmpmem(&call, sizeof call, &before, sizeof before);
     }
-    testing_stop(&t, &d);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -120,11 +111,9 @@ static void test_execute(const void *argument)
 
 static void test_base(const void *argument)
 {
-    struct testing t;
-    if (testing_absent(argument, 1))
-        return;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, argument);
-    struct testing_device d;
+    OWNED(testing_close) struct testing_device d;
     struct backend_config greedy = {.node = 1,
                                     .capacity_bytes = UINT64_C(1) << 62,
                                     .notify = testing_notify,
@@ -143,7 +132,6 @@ static void test_base(const void *argument)
     g_assert_true(back[0] == first && back[1] == last);
     g_assert_true(t.backend->base(d.device) == d.base);
     g_assert_false(t.backend->lost(d.device));
-    testing_stop(&t, &d);
 }
 
 struct shape {
@@ -193,49 +181,39 @@ static void test_shapes(const void *argument)
         {513, 257, 511, 0, 768}, {4096, 33, 8, 16, 1},
         {24, 9, 0, 40, 256},     {TESTING_BYTES, 1, 0, 0, 0},
     };
-    struct testing t;
-    struct testing_device d;
     uint64_t random = 1;
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
+    OWNED(testing_stop) struct testing_device *d = testing_start(argument);
     for (unsigned i = 0; i < G_N_ELEMENTS(shapes); i++)
-        round_trip(&d, shapes[i], &random);
+        round_trip(d, shapes[i], &random);
     for (unsigned i = 0; i < 200; i++) {
         struct shape shape = {.column_bytes = 1 + duet_random_below(&random, 900),
                               .cols = 1 + duet_random_below(&random, 60),
                               .host_gap = duet_random_below(&random, 2) * 77,
                               .device_gap = duet_random_below(&random, 2) * 9,
                               .offset = duet_random_below(&random, 1 << 19)};
-        round_trip(&d, shape, &random);
+        round_trip(d, shape, &random);
     }
-    testing_stop(&t, &d);
 }
 
 /* The device's memory is its own, and changes when a copy or a kernel says so, not before. */
 static void test_isolation(const void *argument)
 {
-    struct testing t;
-    struct testing_device d;
     unsigned char host[1000], back[1000];
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
+    OWNED(testing_stop) struct testing_device *d = testing_start(argument);
     memset(host, 1, sizeof host);
-    testing_write(&d, 512, host, sizeof host);
+    testing_write(d, 512, host, sizeof host);
     memset(host, 7, sizeof host);
-    testing_read(&d, 512, back, sizeof back);
+    testing_read(d, 512, back, sizeof back);
     for (unsigned i = 0; i < sizeof back; i++)
         g_assert_cmpuint(back[i], ==, 1);
-    struct duet_buffer buffer = testing_buffer(&d, 512, sizeof host);
+    struct duet_buffer buffer = testing_buffer(d, 512, sizeof host);
     struct duet_call call = {.buffers = &buffer, .buffer_count = 1};
-    testing_launch(&d, &call, testing_kernels(t.backend)->add, &call);
-    testing_finish(&d, &call);
+    testing_launch(d, &call, testing_kernels(d->testing->backend)->add, &call);
+    testing_finish(d, &call);
     g_assert_true(host[0] == 7 && back[0] == 1);
-    testing_read(&d, 512, back, sizeof back);
+    testing_read(d, 512, back, sizeof back);
     for (unsigned i = 0; i < sizeof back; i++)
         g_assert_cmpuint(back[i], ==, 2);
-    testing_stop(&t, &d);
 }
 
 /* True if copies go from the first device to the second. */
@@ -255,8 +233,6 @@ static void test_peer(const void *argument)
     struct testing_device a, b;
     unsigned char host[300], back[300];
     uint64_t random = 2;
-    if (testing_absent(argument, 2))
-        return;
     testing_init(&t, argument);
     testing_open(&a, &t, 0);
     testing_open(&b, &t, 1);
@@ -298,28 +274,23 @@ enum { MANY = 700 };
 /* A stream is a FIFO: of copies to the same place the last one counts, tags come in order. */
 static void test_order(const void *argument)
 {
-    struct testing t;
-    struct testing_device d;
     static unsigned char sources[MANY][512];
     struct backend_completion done[MANY];
     unsigned char back[512];
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
+    OWNED(testing_stop) struct testing_device *d = testing_start(argument);
     for (unsigned i = 0; i < MANY; i++) {
         memset(sources[i], (int)(i % 251), sizeof sources[i]);
-        struct backend_copy copy = testing_in(&d, 0, sources[i], sizeof sources[i]);
+        struct backend_copy copy = testing_in(d, 0, sources[i], sizeof sources[i]);
         copy.tag = sources[i];
-        testing_copy(&d, copy);
+        testing_copy(d, copy);
     }
-    testing_collect_by(&d, done, MANY, 3);
+    testing_collect_by(d, done, MANY, 3);
     for (unsigned i = 0; i < MANY; i++) {
         g_assert_true(done[i].tag == sources[i]);
         g_assert_cmpint(done[i].status, ==, DUET_OK);
     }
-    testing_read(&d, 0, back, sizeof back);
+    testing_read(d, 0, back, sizeof back);
     g_assert_cmpmem(back, sizeof back, sources[MANY - 1], sizeof back);
-    testing_stop(&t, &d);
 }
 
 /* Gives command i of a mixture to its stream, and says which that is. */
@@ -341,8 +312,6 @@ static enum backend_stream give_one(struct testing_device *d, unsigned i, unsign
 /* Every tag comes back once, in order within its stream, with dates that make sense. */
 static void test_tags(const void *argument)
 {
-    struct testing t;
-    struct testing_device d;
     static unsigned char places[MANY][64];
     enum backend_stream streams[MANY];
     bool back[MANY] = {false};
@@ -351,17 +320,15 @@ static void test_tags(const void *argument)
     struct testing_argument args = {&probe};
     struct duet_call call = {.args = &args};
     unsigned kernels = 0;
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
+    OWNED(testing_stop) struct testing_device *d = testing_start(argument);
     double begun = testing_now(NULL);
     for (unsigned i = 0; i < MANY; i++) {
-        streams[i] = give_one(&d, i, places[i], &call);
+        streams[i] = give_one(d, i, places[i], &call);
         kernels += streams[i] == BACKEND_KERNEL;
     }
-    testing_collect(&d, done, MANY);
+    testing_collect(d, done, MANY);
     double ended = testing_now(NULL);
-    g_assert_cmpuint(t.backend->poll(d.device, done, 0), ==, 0);
+    g_assert_cmpuint(d->testing->backend->poll(d->device, done, 0), ==, 0);
     for (unsigned i = 0; i < MANY; i++) {
         size_t which = (size_t)((unsigned char(*)[64])done[i].tag - places);
         struct backend_completion *before = &last[streams[which]];
@@ -375,37 +342,31 @@ static void test_tags(const void *argument)
     }
     g_assert_cmpuint(probe.ran, ==, kernels);
     struct backend_completion none;
-    g_assert_cmpuint(t.backend->poll(d.device, &none, 1), ==, 0);
-    testing_stop(&t, &d);
+    g_assert_cmpuint(d->testing->backend->poll(d->device, &none, 1), ==, 0);
 }
 
 /* If the backend notifies, a notification comes for each command, when poll has the completion. */
 static void test_notify(const void *argument)
 {
-    struct testing t;
-    struct testing_device d;
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
     struct duet_call call = {.args = &args};
     unsigned char host[64] = {0};
-    if (testing_absent(argument, 1))
-        return;
-    testing_start(&t, &d, argument);
+    OWNED(testing_stop) struct testing_device *d = testing_start(argument);
     for (unsigned i = 0; i < 60; i++) {
         struct backend_completion done;
-        uint64_t seen = testing_notices(&d);
-        (void)give_one(&d, i, host, &call);
-        if (!isinf(t.backend->next_s(d.device))) {
-            testing_collect(&d, &done, 1);
+        uint64_t seen = testing_notices(d);
+        (void)give_one(d, i, host, &call);
+        if (!isinf(d->testing->backend->next_s(d->device))) {
+            testing_collect(d, &done, 1);
             continue;
         }
-        while (!t.backend->poll(d.device, &done, 1)) {
-            testing_await(&d, seen);
-            seen = testing_notices(&d);
+        while (!d->testing->backend->poll(d->device, &done, 1)) {
+            testing_await(d, seen);
+            seen = testing_notices(d);
         }
         g_assert_true(done.tag == host);
     }
-    testing_stop(&t, &d);
 }
 
 /* Waits for what is in flight; what it would have notified is nobody's business then. */
@@ -416,8 +377,6 @@ static void test_close_busy(const void *argument)
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
     struct duet_call call = {.args = &args};
-    if (testing_absent(argument, 1))
-        return;
     testing_init(&t, argument);
     for (unsigned i = 0; i < 10; i++) {
         struct testing_device d;
@@ -478,8 +437,6 @@ static gpointer use_device(gpointer argument)
 static void test_two_threads(const void *argument)
 {
     struct testing t;
-    if (testing_absent(argument, 2) || ((const struct duet__backend *)argument)->execute)
-        return;
     testing_init(&t, argument);
     struct user users[2] = {{&t, 0}, {&t, 1}};
     GThread *threads[2];
@@ -492,20 +449,21 @@ static void test_two_threads(const void *argument)
 
 int main(int argc, char **argv)
 {
-    static const struct testing_test tests[] = {{"unknown", test_unknown, TESTING_ANY},
-                                                {"base", test_base, TESTING_STREAMS},
-                                                {"shapes", test_shapes, TESTING_STREAMS},
-                                                {"isolation", test_isolation, TESTING_STREAMS},
-                                                {"peer", test_peer, TESTING_STREAMS},
-                                                {"order", test_order, TESTING_STREAMS},
-                                                {"tags", test_tags, TESTING_STREAMS},
-                                                {"notify", test_notify, TESTING_STREAMS},
-                                                {"close_busy", test_close_busy, TESTING_STREAMS},
-                                                {"two_threads", test_two_threads, TESTING_STREAMS},
-                                                {"table", test_table, TESTING_ANY},
-                                                {"describe", test_describe, TESTING_ANY},
-                                                {"open_close", test_open_close, TESTING_ANY},
-                                                {"execute", test_execute, TESTING_EXECUTE},
-                                                {NULL, NULL, TESTING_ANY}};
+    static const struct testing_test tests[] = {{"unknown", test_unknown, TESTING_ANY, 0},
+                                                {"base", test_base, TESTING_STREAMS, 1},
+                                                {"shapes", test_shapes, TESTING_STREAMS, 1},
+                                                {"isolation", test_isolation, TESTING_STREAMS, 1},
+                                                {"peer", test_peer, TESTING_STREAMS, 2},
+                                                {"order", test_order, TESTING_STREAMS, 1},
+                                                {"tags", test_tags, TESTING_STREAMS, 1},
+                                                {"notify", test_notify, TESTING_STREAMS, 1},
+                                                {"close_busy", test_close_busy, TESTING_STREAMS, 1},
+                                                {"two_threads", test_two_threads, TESTING_STREAMS,
+                                                 2},
+                                                {"table", test_table, TESTING_ANY, 0},
+                                                {"describe", test_describe, TESTING_ANY, 1},
+                                                {"open_close", test_open_close, TESTING_ANY, 1},
+                                                {"execute", test_execute, TESTING_EXECUTE, 1},
+                                                {NULL, NULL, TESTING_ANY, 0}};
     return testing_run(argc, argv, "", tests);
 }

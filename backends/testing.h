@@ -259,17 +259,22 @@ static inline void testing_read(struct testing_device *d, size_t offset, void *d
 }
 
 /* Both at once: the first device of a backend. */
-static inline void testing_start(struct testing *t, struct testing_device *d,
-                                 const struct duet__backend *backend)
+/* The first device of a backend, in use by nobody else, for OWNED(testing_stop). */
+static inline struct testing_device *testing_start(const struct duet__backend *backend)
 {
+    struct testing_device *d = g_new(struct testing_device, 1);
+    struct testing *t = g_new(struct testing, 1);
     testing_init(t, backend);
     testing_open(d, t, 0);
+    return d;
 }
 
-static inline void testing_stop(struct testing *t, struct testing_device *d)
+static inline void testing_stop(struct testing_device **d)
 {
-    testing_close(d);
+    g_autofree struct testing *t = (*d)->testing;
+    testing_close(*d);
     testing_fini(t);
+    g_free(*d);
 }
 
 static inline bool testing_absent(const struct duet__backend *backend, unsigned devices)
@@ -446,12 +451,25 @@ static inline void testing_kernels_stop(void)
         testing_cuda_stop();
 }
 
-/* A test of every backend, or of those with (or without) streams. */
+/* A test of every backend, or of those with (or without) streams, that have so many devices. */
 struct testing_test {
     const char *name;
     GTestDataFunc test; /* test of the backend */
     enum { TESTING_STREAMS, TESTING_EXECUTE, TESTING_ANY } of;
+    unsigned devices;
 };
+
+struct testing_case {
+    const struct testing_test *test;
+    const struct duet__backend *backend;
+};
+
+static inline void testing_try(const void *data)
+{
+    const struct testing_case *c = data;
+    if (!c->test->devices || !testing_absent(c->backend, c->test->devices))
+        c->test->test(c->backend);
+}
 
 /*
  * Runs the tests, whose list ends without a name, on each backend: "/backends/PREFIX/cuda/NAME".
@@ -467,10 +485,11 @@ static inline int testing_run(int argc, char **argv, const char *prefix,
             continue;
         for (const struct testing_test *test = tests; test->name; test++) {
             char path[128];
+            struct testing_case c = {test, backend};
             g_snprintf(path, sizeof path, "/backends/%s%s/%s", prefix, backend->name, test->name);
             if (test->of == TESTING_ANY ||
                 (test->of == TESTING_EXECUTE) == (backend->execute != NULL))
-                g_test_add_data_func(path, backend, test->test);
+                g_test_add_data_func_full(path, g_memdup2(&c, sizeof c), testing_try, g_free);
         }
     }
     testing_kernels_start();

@@ -37,22 +37,19 @@ static bool is_poison(const void *bytes, size_t count)
 
 static void test_poison(void)
 {
-    struct testing t;
-    struct testing_device d;
     double back[64], one = 1;
     float narrow;
-    testing_start(&t, &d, emulated);
+    OWNED(testing_stop) struct testing_device *d = testing_start(emulated);
     for (size_t at = 0; at < TESTING_BYTES; at += TESTING_BYTES / 8) {
-        testing_read(&d, at, back, sizeof back);
+        testing_read(d, at, back, sizeof back);
         g_assert_true(is_poison(back, sizeof back));
         g_assert_true(isnan(back[0]) && isnan(back[63]));
         memcpy(&narrow, &back[5], sizeof narrow);
         g_assert_true(isnan(narrow));
     }
-    testing_write(&d, 64, &one, sizeof one);
-    testing_read(&d, 0, back, sizeof back);
+    testing_write(d, 64, &one, sizeof one);
+    testing_read(d, 0, back, sizeof back);
     g_assert_true(isnan(back[7]) && back[8] == 1 && isnan(back[9]));
-    testing_stop(&t, &d);
 }
 
 /* false where the system promises no more memory than it has. */
@@ -72,15 +69,14 @@ static bool promises(struct testing *t, uint64_t bytes)
 static void test_large(void)
 {
     const uint64_t bytes = (UINT64_C(80) << 30) + 17;
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
     unsigned char host[17], back[17];
     testing_init(&t, emulated);
     if (!promises(&t, bytes)) {
-        testing_fini(&t);
         g_test_skip("no memory is promised beyond what there is");
         return;
     }
+    OWNED(testing_close) struct testing_device d;
     open_with(&d, &t, 0, bytes, 0);
     memset(host, 5, sizeof host);
     testing_read(&d, bytes - sizeof back, back, sizeof back);
@@ -90,7 +86,6 @@ static void test_large(void)
     g_assert_cmpmem(back, sizeof back, host, sizeof host);
     struct backend_copy beyond = testing_in(&d, bytes - sizeof host + 1, host, sizeof host);
     g_assert_cmpint(emulated->copy(d.device, &beyond), ==, DUET_EINVAL);
-    testing_stop(&t, &d);
 }
 
 static void refuse(struct testing_device *d, struct backend_copy copy)
@@ -133,7 +128,8 @@ static void test_refused(void)
     refuse(&d, copy);
     g_assert_cmpint(emulated->launch(d.device, &kernel), ==, DUET_EINVAL);
     testing_close(&other);
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
 }
 
 static void refuse_open(struct testing *t, struct backend_config config)
@@ -190,25 +186,22 @@ static int thread_kernel(const struct duet_call *call)
    be missed; dates of a stream do not overlap. */
 static void test_threads(void)
 {
-    struct testing t;
-    struct testing_device d;
     pthread_t self = pthread_self();
     struct duet_call call = {.args = &self};
     double last_s = 0;
-    testing_start(&t, &d, emulated);
-    g_assert_true(isinf(emulated->next_s(d.device)));
+    OWNED(testing_stop) struct testing_device *d = testing_start(emulated);
+    g_assert_true(isinf(emulated->next_s(d->device)));
     for (unsigned i = 0; i < 100; i++) {
         struct backend_completion done;
-        uint64_t seen = testing_notices(&d);
-        testing_launch(&d, &call, thread_kernel, &call);
-        testing_await(&d, seen);
-        g_assert_cmpuint(emulated->poll(d.device, &done, 1), ==, 1);
+        uint64_t seen = testing_notices(d);
+        testing_launch(d, &call, thread_kernel, &call);
+        testing_await(d, seen);
+        g_assert_cmpuint(emulated->poll(d->device, &done, 1), ==, 1);
         g_assert_cmpint(done.status, ==, DUET_OK);
         g_assert_true(done.start_s >= last_s);
         last_s = done.end_s;
-        g_assert_cmpuint(testing_notices(&d), ==, seen + 1);
+        g_assert_cmpuint(testing_notices(d), ==, seen + 1);
     }
-    testing_stop(&t, &d);
 }
 
 enum { RING = 3, TURNS = 60, AREA = 3000 };
@@ -285,8 +278,8 @@ static void give_step(struct testing_device *d, unsigned step, unsigned char hos
 /* Every command is waited for before the next: those before the loss go well, no other does. */
 static void lose_step_by_step(unsigned lose_at)
 {
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_close) struct testing_device d;
     unsigned char host[64] = {1};
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
@@ -309,14 +302,13 @@ static void lose_step_by_step(unsigned lose_at)
             g_assert_true(host[0] == 1 && is_poison(d.base, STEPS * (size_t)64));
     }
     g_assert_cmpuint(probe.ran, ==, kernels);
-    testing_stop(&t, &d);
 }
 
 /* All at once: what was not polled before the loss is lost. */
 static void lose_in_flight(unsigned lose_at)
 {
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_close) struct testing_device d;
     unsigned char hosts[STEPS][64] = {{1}};
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
@@ -331,7 +323,6 @@ static void lose_in_flight(unsigned lose_at)
         g_assert_cmpint(done[i].status, ==, lose_at <= STEPS ? DUET_ELOST : DUET_OK);
     if (lose_at <= STEPS)
         g_assert_true(is_poison(d.base, STEPS * (size_t)64));
-    testing_stop(&t, &d);
 }
 
 static void test_loss(void)
@@ -345,8 +336,8 @@ static void test_loss(void)
 /* A kernel that runs when its device is lost runs on, in memory that is there, and is lost. */
 static void test_loss_under_kernel(void)
 {
-    struct testing t;
-    struct testing_device d;
+    OWNED(testing_fini) struct testing t;
+    OWNED(testing_close) struct testing_device d;
     unsigned char host[64] = {1};
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
@@ -366,7 +357,6 @@ static void test_loss_under_kernel(void)
     testing_collect(&d, &done, 1);
     g_assert_true(done.tag == &probe && done.status == DUET_ELOST);
     g_assert_true(is_poison(d.base, 256));
-    testing_stop(&t, &d);
 }
 
 /* Copies from a lost device are lost, the device that makes them is not. */
@@ -394,7 +384,8 @@ static void test_lost_peer(void)
     testing_read(&d, 0, back, sizeof back);
     g_assert_cmpmem(back, sizeof back, host, sizeof host);
     testing_close(&lost);
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -429,23 +420,20 @@ static void test_status(void)
         {{0, DUET_EPARSE}, DUET_EPARSE, NULL},
     };
     enum { CASES = G_N_ELEMENTS(cases) };
-    struct testing t;
-    struct testing_device d;
     struct duet_call calls[CASES];
     struct backend_completion done[CASES];
-    testing_start(&t, &d, emulated);
+    OWNED(testing_stop) struct testing_device *d = testing_start(emulated);
     for (unsigned i = 0; i < CASES; i++) {
         calls[i] = (struct duet_call){.args = &cases[i].leaves};
-        testing_launch(&d, &calls[i], leave_status, &calls[i]);
+        testing_launch(d, &calls[i], leave_status, &calls[i]);
     }
-    testing_collect_by(&d, done, CASES, 1);
+    testing_collect_by(d, done, CASES, 1);
     for (unsigned i = 0; i < CASES; i++) {
         g_assert_true(done[i].tag == &calls[i]);
         g_assert_cmpint(done[i].status, ==, cases[i].status);
         g_assert_cmpstr(done[i].why, ==, cases[i].why);
         g_assert_null(calls[i].status);
     }
-    testing_stop(&t, &d);
 }
 
 TEST_MAIN(test_poison, test_large, test_refused, test_bad_setup, test_threads, test_ring, test_loss,

@@ -141,7 +141,8 @@ static void test_refused_copy(void)
     beyond.mark = &mark;
     g_assert_cmpint(emulated->copy(d.device, &beyond), ==, DUET_EINVAL);
     emulated->forget(t.shared, &mark);
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
     g_assert_cmpuint(ear.lines, ==, 0);
 }
 
@@ -181,7 +182,8 @@ static void test_errors(void)
     in.mark = &mark;
     testing_copy(&d, in);
     testing_finish(&d, in.tag);
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
     g_assert_cmpuint(ear.lines, ==, 1);
     g_assert_nonnull(strstr(ear.last, "never forgotten"));
 }

@@ -31,16 +31,13 @@ static int look_at_view(const struct duet_call *call)
 
 static void test_view(void)
 {
-    struct testing t;
-    struct testing_device d;
     if (testing_absent(opencl(), 1))
         return;
-    testing_start(&t, &d, opencl());
-    struct duet_buffer buffer = testing_buffer(&d, 512, 100);
+    OWNED(testing_stop) struct testing_device *d = testing_start(opencl());
+    struct duet_buffer buffer = testing_buffer(d, 512, 100);
     struct duet_call call = {.buffers = &buffer, .buffer_count = 1};
-    testing_launch(&d, &call, look_at_view, &call);
-    testing_finish(&d, &call);
-    testing_stop(&t, &d);
+    testing_launch(d, &call, look_at_view, &call);
+    testing_finish(d, &call);
 }
 
 /* Buffers of a few bytes: every copy is cut, also within columns, and many are on their way. */
@@ -85,39 +82,35 @@ static void test_pieces(void)
             bool in = k / pitch < copies[i].cols && k % pitch < copies[i].column_bytes;
             g_assert_cmpuint(to[i][k], ==, in ? from[i][k] : 0xa5);
         }
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
 }
 
 /* Memory outside the slab is refused. */
 static void test_outside(void)
 {
-    struct testing t;
-    struct testing_device d;
     unsigned char host[64];
     if (testing_absent(opencl(), 1))
         return;
-    testing_start(&t, &d, opencl());
-    struct backend_copy in = testing_in(&d, TESTING_BYTES - 63, host, 64);
-    struct backend_copy out = testing_out(&d, 0, host, 64);
-    out.source = d.base - 1;
-    g_assert_cmpint(t.backend->copy(d.device, &in), ==, DUET_EINVAL);
-    g_assert_cmpint(t.backend->copy(d.device, &out), ==, DUET_EINVAL);
-    testing_stop(&t, &d);
+    OWNED(testing_stop) struct testing_device *d = testing_start(opencl());
+    struct backend_copy in = testing_in(d, TESTING_BYTES - 63, host, 64);
+    struct backend_copy out = testing_out(d, 0, host, 64);
+    out.source = d->base - 1;
+    g_assert_cmpint(d->testing->backend->copy(d->device, &in), ==, DUET_EINVAL);
+    g_assert_cmpint(d->testing->backend->copy(d->device, &out), ==, DUET_EINVAL);
 }
 
 /* An error in an event is one of its command. (pocl 3.1 aborts where others wait for that event.)
  */
 static void test_ended(void)
 {
-    struct testing t;
-    struct testing_device d;
     struct failure failure;
     char text[FAILURE_TEXT];
     cl_int error;
     if (testing_absent(opencl(), 1))
         return;
-    testing_start(&t, &d, opencl());
-    cl_event event = clCreateUserEvent(d.device->context, &error);
+    OWNED(testing_stop) struct testing_device *d = testing_start(opencl());
+    cl_event event = clCreateUserEvent(d->device->context, &error);
     g_assert_cmpint(error, ==, CL_SUCCESS);
     g_assert_false(duet__opencl_ended(event, "a kernel", &failure));
     g_assert_null(failure.call);
@@ -127,14 +120,11 @@ static void test_ended(void)
     g_assert_cmpint(duet__opencl_status(failure.error, DUET_EIO), ==, DUET_ENOMEM);
     g_assert_cmpint(duet__opencl_status(CL_INVALID_VALUE, DUET_EIO), ==, DUET_EIO);
     (void)clReleaseEvent(event);
-    testing_stop(&t, &d);
 }
 
 /* A kernel and a copy that fail say so, and what is behind them goes on. */
 static void test_failures(void)
 {
-    struct testing t;
-    struct testing_device d;
     struct testing_probe blocked = {.status = 0}, probe = {.status = 0};
     struct testing_argument args[2] = {{&blocked}, {&probe}};
     struct duet_call calls[2] = {{.args = &args[0]}, {.args = &args[1]}};
@@ -143,22 +133,21 @@ static void test_failures(void)
     unsigned char host[64] = {0};
     if (testing_absent(opencl(), 1))
         return;
-    testing_start(&t, &d, opencl());
-    testing_launch(&d, &calls[0], testing_kernels(t.backend)->blocking, &calls[0]);
-    testing_launch(&d, &calls[1], testing_kernels(t.backend)->probe, &calls[1]);
-    duet__opencl_fail(d.device, d.device->streams[0].first, &failure);
+    OWNED(testing_stop) struct testing_device *d = testing_start(opencl());
+    testing_launch(d, &calls[0], testing_kernels(d->testing->backend)->blocking, &calls[0]);
+    testing_launch(d, &calls[1], testing_kernels(d->testing->backend)->probe, &calls[1]);
+    duet__opencl_fail(d->device, d->device->streams[0].first, &failure);
     blocked.go = true;
-    testing_collect(&d, done, 2);
+    testing_collect(d, done, 2);
     g_assert_true(done[0].tag == &calls[0] && done[1].tag == &calls[1]);
     g_assert_true(done[0].status == DUET_ETASK && done[1].status == DUET_OK);
-    testing_copy(&d, testing_in(&d, 0, host, sizeof host));
-    duet__opencl_fail(d.device, d.device->streams[1].first, &failure);
-    testing_collect(&d, done, 1);
+    testing_copy(d, testing_in(d, 0, host, sizeof host));
+    duet__opencl_fail(d->device, d->device->streams[1].first, &failure);
+    testing_collect(d, done, 1);
     g_assert_cmpint(done[0].status, ==, DUET_EIO);
     g_assert_cmpstr(done[0].why, ==, "clSomething: CL_INVALID_OPERATION (-59)");
-    g_assert_false(t.backend->lost(d.device));
-    testing_write(&d, 0, host, sizeof host);
-    testing_stop(&t, &d);
+    g_assert_false(d->testing->backend->lost(d->device));
+    testing_write(d, 0, host, sizeof host);
 }
 
 /* A device that is gone: all that it has and all that comes later ends, and closing it does. */
@@ -192,7 +181,8 @@ static void test_loss(void)
         g_assert_nonnull(done[i].why);
     }
     blocked.go = true;
-    testing_stop(&t, &d);
+    testing_close(&d);
+    testing_fini(&t);
 }
 
 TEST_MAIN(test_view, test_pieces, test_outside, test_ended, test_failures, test_loss)
