@@ -5,22 +5,12 @@
 
 #include <glib.h>
 
-#include "calibrate/microbench.h"
-
-static struct duet_config defaults(int cpus)
-{
-    struct duet_config config;
-    duet_config_init(&config);
-    config.no_bind = true;
-    config.cpus = cpus;
-    return config;
-}
+#include "calibrate/testing.h"
 
 static void test_measured(void)
 {
-    struct duet_config config = defaults(2);
+    struct duet_config config = testing_part("idgraf", 2, -1); /* its memory is this machine's */
     struct duet__bandwidth bandwidth;
-    config.emulate = "idgraf"; /* its memory is this machine's */
     config.scale = 10;
     WORKS(duet__bandwidth_measure(&(struct duet__measurement){.config = &config, .message = hear()},
                                   &bandwidth));
@@ -30,20 +20,14 @@ static void test_measured(void)
     g_assert_true(isfinite(bandwidth.all_Bps) && bandwidth.all_Bps > 0);
 }
 
-static bool stop_after(void *context)
-{
-    unsigned *left = context;
-    return (*left)-- == 0;
-}
-
 static void test_stop(void)
 {
-    struct duet_config config = defaults(1);
+    struct duet_config config = testing_part(NULL, 1, -1);
     for (unsigned after = 0; after < 2; after++) {
         struct duet__bandwidth bandwidth = {.one_Bps = 1};
         unsigned left = after;
         int error = duet__bandwidth_measure(&(struct duet__measurement){.config = &config,
-                                                                        .stop = stop_after,
+                                                                        .stop = testing_stop_after,
                                                                         .context = &left,
                                                                         .message = hear()},
                                             &bandwidth);

@@ -2,33 +2,12 @@
 /* Tests of measured copies, on emulated machines. */
 
 #include "calibrate/testing_copies.h"
-#include "base/clock.h"
-
-static struct duet_config defaults(const char *emulate, int gpus)
-{
-    struct duet_config config;
-    duet_config_init(&config);
-    config.no_bind = true;
-    config.emulate = emulate;
-    config.gpus = gpus;
-    return config;
-}
-
-static struct duet__copies measure(const struct duet_config *config, double budget_s)
-{
-    struct duet__copies copies;
-    WORKS(duet__copies_measure(&(struct duet__measurement){.config = config,
-                                                           .end_s = duet__clock_s() + budget_s,
-                                                           .message = hear()},
-                               &copies));
-    return copies;
-}
 
 /* Five GPUs of Idgraf: the first and the last of them share a switch. */
 static void test_idgraf(void)
 {
-    struct duet_config config = defaults("idgraf", 5);
-    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0.5);
+    struct duet_config config = testing_part("idgraf", -1, 5);
+    OWNED(duet__copies_fini) struct duet__copies copies = testing_copies(&config, 0.5);
     OWNED(duet_machine_fini) struct duet_machine machine = {0};
     config.cpus = 1;
     testing_machine(&config, &machine);
@@ -73,7 +52,7 @@ static double least_of_both(const struct duet__copies *copies, const struct duet
  */
 static void test_no_peer(void)
 {
-    struct duet_config config = defaults("idgraf", 2);
+    struct duet_config config = testing_part("idgraf", -1, 2);
     OWNED(duet_machine_fini) struct duet_machine machine = {0};
     double least;
     config.scale = 0.5;
@@ -81,7 +60,7 @@ static void test_no_peer(void)
     config.cpus = 1;
     testing_machine(&config, &machine);
     do {
-        OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
+        OWNED(duet__copies_fini) struct duet__copies copies = testing_copies(&config, 0);
         testing_pairs(&copies, &machine);
         least = least_of_both(&copies, &machine);
     } while (least <= 0.75);
@@ -90,8 +69,8 @@ static void test_no_peer(void)
 /* Devices that compute copy as fast as they really do. */
 static void test_free(void)
 {
-    struct duet_config config = defaults("free", 2);
-    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
+    struct duet_config config = testing_part("free", -1, 2);
+    OWNED(duet__copies_fini) struct duet__copies copies = testing_copies(&config, 0);
     g_assert_cmpuint(copies.node_count, ==, 3);
     g_assert_cmpuint(copies.pair_count, ==, 6);
     g_assert_cmpuint(copies.together_count, ==, 4);
@@ -111,22 +90,16 @@ static void test_free(void)
 
 static void test_none(void)
 {
-    struct duet_config config = defaults(NULL, 0);
-    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
+    struct duet_config config = testing_part(NULL, -1, 0);
+    OWNED(duet__copies_fini) struct duet__copies copies = testing_copies(&config, 0);
     g_assert_cmpuint(copies.pair_count, ==, 0);
     g_assert_cmpuint(copies.switch_count, ==, 0);
-}
-
-static bool stop_after(void *context)
-{
-    unsigned *left = context;
-    return (*left)-- == 0;
 }
 
 /* A measurement that is interrupted anywhere ends and leaves nothing (the sanitizers look). */
 static void test_stop(void)
 {
-    struct duet_config config = defaults("idgraf", 1);
+    struct duet_config config = testing_part("idgraf", -1, 1);
     unsigned canceled = 0;
     int error;
     config.scale = 0.1;
@@ -134,7 +107,7 @@ static void test_stop(void)
         OWNED(duet__copies_fini) struct duet__copies copies;
         unsigned left = 3 * canceled;
         error = duet__copies_measure(&(struct duet__measurement){.config = &config,
-                                                                 .stop = stop_after,
+                                                                 .stop = testing_stop_after,
                                                                  .context = &left,
                                                                  .message = hear()},
                                      &copies);

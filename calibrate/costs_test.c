@@ -8,19 +8,9 @@
 
 #include <glib.h>
 
-#include "calibrate/microbench.h"
+#include "calibrate/testing.h"
 #include "base/clock.h"
 #include "runtime/open.h"
-
-static struct duet_config defaults(int cpus, int gpus)
-{
-    struct duet_config config;
-    duet_config_init(&config);
-    config.no_bind = true;
-    config.cpus = cpus;
-    config.gpus = gpus;
-    return config;
-}
 
 static void measure(const struct duet_config *config, struct duet__measured *costs)
 {
@@ -65,7 +55,7 @@ static void assert_measured(const struct duet__measured *costs, unsigned first, 
 /* With one worker and no device only the tasks' own costs are measured. */
 static void test_alone(void)
 {
-    struct duet_config config = defaults(1, 0);
+    struct duet_config config = testing_part(NULL, 1, 0);
     struct duet__measured costs[DUET__COSTS];
     measure(&config, costs);
     assert_measured(costs, DUET__COST_SUBMIT, DUET__COST_POP);
@@ -84,9 +74,8 @@ static void test_alone(void)
 
 static void test_device(const char *emulate)
 {
-    struct duet_config config = defaults(2, 1);
+    struct duet_config config = testing_part(emulate, 2, 1);
     struct duet__measured costs[DUET__COSTS];
-    config.emulate = emulate;
     measure(&config, costs);
     assert_measured(costs, DUET__COST_SUBMIT, DUET__COST_POP);
     assert_measured(costs, DUET__COST_WAKE, DUET__COST_WAKE);
@@ -131,25 +120,18 @@ static void test_fill(void)
     g_assert_cmpfloat(filled.spin_s, ==, 1 + DUET__COST_SPIN);
 }
 
-static bool stop_after(void *context)
-{
-    unsigned *left = context;
-    return (*left)-- == 0;
-}
-
 /* A measurement that is interrupted anywhere ends at once and leaves nothing (the sanitizers
  * look). */
 static void test_stop(void)
 {
-    struct duet_config config = defaults(2, 1);
+    struct duet_config config = testing_part("free", 2, 1);
     unsigned canceled = 0;
     int error;
-    config.emulate = "free";
     do {
         struct duet__measured costs[DUET__COSTS];
         unsigned left = 5 * canceled;
         error = duet__costs_measure(&(struct duet__measurement){.config = &config,
-                                                                .stop = stop_after,
+                                                                .stop = testing_stop_after,
                                                                 .context = &left,
                                                                 .message = hear()},
                                     costs);
@@ -164,9 +146,8 @@ static void test_stop(void)
 
 static void test_refused(void)
 {
-    struct duet_config config = defaults(1, 1);
+    struct duet_config config = testing_part("no-such-platform", 1, 1);
     struct duet__measured costs[DUET__COSTS];
-    config.emulate = "no-such-platform";
     int error =
         duet__costs_measure(&(struct duet__measurement){.config = &config, .message = hear()},
                             costs);

@@ -9,7 +9,8 @@
 
 #include <duet/trace.h>
 
-#include "calibrate/microbench.h"
+#include "calibrate/testing.h"
+#include "base/clock.h"
 #include "runtime/testing.h"
 
 /* Fails unless a value is near. Emulated copies alone have exact dates; on a busy machine two that
@@ -26,6 +27,17 @@ static inline void testing_machine(const struct duet_config *config, struct duet
     struct duet_runtime *duet = testing_open(config);
     g_assert_cmpint(duet_machine_copy(machine, duet_runtime_machine(duet)), ==, DUET_OK);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+}
+
+/* Measures copies for so long. */
+static inline struct duet__copies testing_copies(const struct duet_config *config, double budget_s)
+{
+    struct duet__copies copies;
+    WORKS(duet__copies_measure(&(struct duet__measurement){.config = config,
+                                                           .end_s = duet__clock_s() + budget_s,
+                                                           .message = hear()},
+                               &copies));
+    return copies;
 }
 
 static inline void testing_pairs(const struct duet__copies *copies,
