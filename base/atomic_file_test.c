@@ -16,7 +16,6 @@
 static void assert_contents(const char *path, const char *expected)
 {
     g_autofree char *text = NULL;
-
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, expected);
 }
@@ -25,7 +24,6 @@ static unsigned files_in(const char *folder)
 {
     GDir *dir = g_dir_open(folder, 0, NULL);
     unsigned count = 0;
-
     while (g_dir_read_name(dir))
         count++;
     g_dir_close(dir);
@@ -36,7 +34,6 @@ static unsigned files_in(const char *folder)
 static void put(FILE *stream, const void *text)
 {
     sigset_t held;
-
     g_assert_cmpint(pthread_sigmask(SIG_BLOCK, NULL, &held), ==, 0);
     g_assert_true(sigismember(&held, SIGINT));
     fputs(text, stream);
@@ -46,7 +43,6 @@ static void put(FILE *stream, const void *text)
 static void put_and_fail(FILE *stream, const void *text)
 {
     struct rlimit before, none;
-
     g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &before), ==, 0);
     none = (struct rlimit){0, before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
@@ -62,7 +58,6 @@ static void test_whole_or_not(void)
     g_autofree char *path = g_build_filename(folder, "out.txt", NULL);
     struct stat status;
     sigset_t held;
-
     g_assert_cmpint(mkfifo(path, 0600), ==, 0);
     FAILS(duet__file_check(path, hear()), DUET_EIO, "a named pipe");
     g_assert_cmpint(duet__file_check("-", hear()), ==, DUET_EIO);
@@ -90,7 +85,6 @@ static void test_link(void)
     g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "target", NULL);
     g_autofree char *link = g_build_filename(folder, "link", NULL);
-
     g_assert_true(g_file_set_contents(path, "old", -1, NULL));
     g_assert_cmpint(symlink(path, link), ==, 0);
     g_assert_cmpint(duet__file_write(link, put, "new", NULL), ==, 0);
@@ -104,7 +98,6 @@ static void test_link(void)
 static void test_errors(void)
 {
     struct stat before, after;
-
     FAILS(duet__file_check("/nowhere/out", hear()), DUET_EIO, "/nowhere/out");
     g_assert_cmpint(duet__file_write("/nowhere/out", put, "text", hear()), ==, DUET_EIO);
     /* a device is written, not replaced */
@@ -121,7 +114,6 @@ static void test_compressed(void)
     char *path = g_build_filename(folder, "large.gz", NULL), *text = NULL, *got = NULL;
     char *large = g_strnfill((2 << 20) - 1, 'a');
     size_t length;
-
     g_assert_cmpint(symlink("/dev/full", path), ==, 0);
     FAILS(duet__file_write(path, put, large, hear()), DUET_EIO, "No space left");
     g_unlink(path);

@@ -18,7 +18,6 @@ static int read_number(const struct duet__json *at, const struct duet__field *fi
         field->when == DUET__NEEDED && isnan(field->unsaid) && duet__json_is_null(at)
             ? DUET_OK
             : duet__json_number(at, field->or_zero ? 0 : field->least, field->most, &number);
-
     if (error == DUET_OK && field->or_zero && number > 0 && number < field->least)
         error = duet__json_fail(at, DUET_EPARSE, "%g is out of range, expected 0 or %g to %g",
                                 number, field->least, field->most);
@@ -31,7 +30,6 @@ static int read_text(const struct duet__json *at, const struct duet__field *fiel
 {
     const char *text = "";
     int error = duet__json_string(at, &text);
-
     if (error == DUET_OK && field->room > 0 && (*text == '\0' || strlen(text) >= field->room))
         error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is not of 1 to %u bytes", text,
                                 field->room - 1);
@@ -46,7 +44,6 @@ static int read_copy(const struct duet__json *at, char **copy)
 {
     const char *text = NULL;
     int error = duet__json_string(at, &text);
-
     if (error == DUET_OK)
         *copy = g_strdup(text);
     return error;
@@ -56,7 +53,6 @@ static int read_digits(const struct duet__json *at, uint64_t *value)
 {
     const char *text = "";
     int error = duet__json_string(at, &text);
-
     if (error == DUET_OK && !duet__scan_whole(text, 0, UINT64_MAX, value))
         error = duet__json_fail(at, DUET_EPARSE, "'%.40s' is no whole number", text);
     return error;
@@ -68,7 +64,6 @@ static int read_choice(const struct duet__json *at, const struct duet__field *fi
     const char *text = NULL;
     char *known;
     int error = duet__json_string(at, &text);
-
     if (error != DUET_OK)
         return error;
     for (*choice = 0; field->choices[*choice] != NULL; ++*choice)
@@ -93,7 +88,6 @@ static unsigned length_of(const struct duet__list *list, const void *from)
 static char *element_of(const struct duet__list *list, const void *from, size_t index)
 {
     char **array = member_at(from, list->array);
-
     return (list->inside ? (char *)array : *array) + index * list->size;
 }
 
@@ -109,7 +103,6 @@ static int read_index(const struct duet__json *at, const struct duet__list *list
     char name[DUET_NAME_MAX], **array = member_at(root, list->array);
     const unsigned count = length_of(list, root);
     int error = duet__json_name(at, name, sizeof(name));
-
     if (error != DUET_OK)
         return error;
     for (*index = 0; *index < count; ++*index)
@@ -139,7 +132,6 @@ static int read_list(const struct duet__json *at, const struct duet__list *list,
                     ? DUET_OK
                     : duet__json_array(at, made && !list->inside ? length : list->least,
                                        made ? length : list->most, &count);
-
     if (error != DUET_OK)
         return error;
     if (!made) {
@@ -148,7 +140,6 @@ static int read_list(const struct duet__json *at, const struct duet__list *list,
     }
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
-
         if (value != NULL)
             error = read_field(&element, value, element_of(list, into, i), root);
         else
@@ -169,7 +160,6 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
 {
     void *value = duet__field_at(field, into);
     const char *text;
-
     switch (field->kind) {
     case DUET__NUMBER:
     case DUET__MICROS:
@@ -219,13 +209,11 @@ static int read_members(const struct duet__json *at, const struct duet__field *f
     const char *known[MOST_FIELDS + 1] = {NULL};
     unsigned count = 0;
     int error;
-
     for (; fields[count].key != NULL && count < MOST_FIELDS; count++)
         known[count] = fields[count].key;
     error = duet__json_keys(at, fields[count].when == DUET__OPTIONAL ? NULL : known);
     for (; fields->key != NULL && error == DUET_OK; fields++) {
         struct duet__json member = duet__json_member(at, fields->key);
-
         if (fields->kind == DUET__NUMBER && fields->when == DUET__OPTIONAL)
             *(double *)duet__field_at(fields, into) = fields->unsaid;
         if (!duet__json_present(&member) && (partial || !is_needed(fields, root)))
@@ -262,12 +250,10 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
 {
     const void *value = duet__field_at(field, from);
     bool unsaid = true;
-
     switch (field->kind) {
     case DUET__NUMBER:
     case DUET__MICROS: {
         double number = *(const double *)value;
-
         return number == field->unsaid || (isnan(number) && isnan(field->unsaid));
     }
     case DUET__INTEGER:
@@ -309,7 +295,6 @@ static void write_list(struct duet__json_writer *writer, const struct duet__fiel
 {
     const struct duet__field whole = {.kind = DUET__OBJECT, .fields = field->list->fields},
                              *value = field->fields != NULL ? field->fields : &whole;
-
     duet__json_begin(writer, field->key, '[');
     for (unsigned i = 0; i < length_of(field->list, from); i++) {
         if (field->list->lines && value == &whole)
@@ -324,7 +309,6 @@ static bool write_value(struct duet__json_writer *writer, const char *key, enum 
                         const void *value)
 {
     char digits[DUET__DIGITS_MAX];
-
     switch (kind) {
     case DUET__NUMBER:
         duet__json_put_number(writer, key, *(const double *)value);
@@ -362,7 +346,6 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
                         const void *from, const void *root)
 {
     const void *value = duet__field_at(field, from);
-
     if (write_value(writer, field->key, field->kind, value))
         return;
     switch (field->kind) {

@@ -24,7 +24,6 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
     const char *kind = "";
     int error = DUET_OK;
     int got;
-
     *text = NULL;
     if (g_stat(path, &status) != 0)
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
@@ -38,7 +37,6 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
     do {
         gsize before = all->len;
-
         g_string_set_size(all, before + STEP);
         errno = 0;
         got = gzread(file, all->str + before, STEP);
@@ -78,7 +76,6 @@ static int write_stream(const char *name, const char *path, const struct stat *o
 {
     FILE *file = fopen(name, "we");
     bool bad;
-
     if (!file)
         return refuse_file(path, message);
     errno = 0; /* a full buffer is written while `contents` runs, and may fail there */
@@ -98,7 +95,6 @@ static int write_file(const char *path, duet__file_fn *contents, const void *dat
     const bool there = stat(target, &status) == 0;
     char *temporary;
     int error;
-
     if (there && resolved && S_ISFIFO(status.st_mode)) { /* unlike /dev/stdout and /dev/fd/N */
         error = duet_fail(message, DUET_EIO,
                           "cannot write %s: a named pipe may wait for its reader for ever", path);
@@ -122,7 +118,6 @@ int duet__file_write(const char *path, duet__file_fn *contents, const void *data
 {
     sigset_t ends, before;
     int error;
-
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

@@ -27,7 +27,6 @@ static FILE *gzip_open(FILE *file)
     /* level 1: half the time of level 6, files a quarter larger */
     gzFile zip = gzdopen(own, "w1");
     FILE *stream = zip ? fopencookie(zip, "w", calls) : NULL;
-
     if (!stream && zip)
         gzclose_w(zip);
     else if (!stream && own >= 0)
@@ -41,7 +40,6 @@ bool duet__gzip_write(const char *path, FILE *file, void (*contents)(FILE *, con
     const char *end = strrchr(path, '.');
     FILE *stream = end && strcmp(end, ".gz") == 0 ? gzip_open(file) : file;
     bool good;
-
     if (!stream)
         return false;
     contents(stream, data);

@@ -20,7 +20,6 @@ int duet__json_parse(const char *text, size_t length, const char *path,
 {
     json_error_t problem;
     json_t *node = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
-
     *root = (struct duet__json){.node = node, .path = path, .message = message};
     if (node == NULL)
         return duet_fail(message, DUET_EPARSE, "%.300s:%d: %s", path, MAX(problem.line, 1),
@@ -59,7 +58,6 @@ char *duet__json_clean(char *text)
 static char *line_of(const struct duet__json *at)
 {
     gpointer line = NULL;
-
     for (; at != NULL && at->lines != NULL && line == NULL; at = at->up)
         line = g_hash_table_lookup(at->lines, at->node);
     return line != NULL ? g_strdup_printf(":%" G_GSIZE_FORMAT, GPOINTER_TO_SIZE(line))
@@ -71,7 +69,6 @@ int duet__json_fail(const struct duet__json *at, int error, const char *format, 
     g_autoptr(GString) place = g_string_new(NULL);
     g_autofree char *line = line_of(at), *what = NULL;
     va_list args;
-
     append_place(place, at);
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
@@ -83,7 +80,6 @@ int duet__json_fail(const struct duet__json *at, int error, const char *format, 
 struct duet__json duet__json_member(const struct duet__json *at, const char *key)
 {
     struct duet__json member = *at;
-
     member.up = at;
     member.key = key;
     member.node = json_object_get(at->node, key);
@@ -93,7 +89,6 @@ struct duet__json duet__json_member(const struct duet__json *at, const char *key
 struct duet__json duet__json_element(const struct duet__json *at, unsigned index)
 {
     struct duet__json element = *at;
-
     element.up = at;
     element.key = NULL;
     element.index = index;
@@ -133,7 +128,6 @@ static int unknown_key(const struct duet__json *at, const char *key, const char 
     g_autofree char *list = g_strjoinv(", ", (char **)(uintptr_t)known);
     const struct duet__json member = duet__json_member(at, key);
     const struct duet__json element = duet__json_element(&member, 0);
-
     if (at->lines != NULL && element.node != NULL) /* an element of XML has a line of its own */
         return duet__json_fail(&element, DUET_EPARSE, "not read by duet (known: %s)", list);
     return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\" (known: %s)", key, list);
@@ -143,7 +137,6 @@ int duet__json_keys(const struct duet__json *at, const char *const *known)
 {
     const char *key;
     json_t *value;
-
     if (!json_is_object(at->node))
         return expected(at, "an object");
     if (known == NULL)
@@ -157,14 +150,12 @@ const char *duet__json_next(const struct duet__json *at, const char *key)
 {
     void *iterator = key ? json_object_iter_next(at->node, json_object_key_to_iter(key))
                          : json_object_iter(at->node);
-
     return iterator ? json_object_iter_key(iterator) : NULL;
 }
 
 int duet__json_array(const struct duet__json *at, unsigned least, unsigned most, unsigned *count)
 {
     size_t length = json_array_size(at->node);
-
     if (!json_is_array(at->node))
         return expected(at, "an array");
     if (length < least || length > most)
@@ -178,10 +169,8 @@ int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each, v
 {
     unsigned count = 0;
     int error = duet__json_array(at, 0, INT_MAX, &count);
-
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         const struct duet__json element = duet__json_element(at, i);
-
         error = each(&element, at->key, data);
     }
     return error;
@@ -190,7 +179,6 @@ int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each, v
 int duet__json_number(const struct duet__json *at, double least, double most, double *value)
 {
     double number = json_number_value(at->node);
-
     if (!json_is_number(at->node))
         return expected(at, "a number");
     if (!isfinite(number) || number < least || number > most)
@@ -204,7 +192,6 @@ int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t mos
 {
     double number = 0;
     int error = duet__json_number(at, (double)least, (double)most, &number);
-
     if (error != DUET_OK)
         return error;
     if (json_is_integer(at->node)) {
@@ -224,7 +211,6 @@ int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned mo
 {
     uint64_t number = 0;
     int error = duet__json_integer(at, least, most, &number);
-
     if (error == DUET_OK)
         *value = (unsigned)number;
     return error;
@@ -249,7 +235,6 @@ int duet__json_string(const struct duet__json *at, const char **value)
 bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out)
 {
     uint64_t value;
-
     if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
         return false;
     errno = 0;
@@ -264,7 +249,6 @@ bool duet__good_name(const char *name, size_t size)
 {
     static const char good[] = G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_-.:+";
     size_t length = strlen(name);
-
     return length > 0 && length < size && strspn(name, good) == length;
 }
 
@@ -272,7 +256,6 @@ int duet__json_name(const struct duet__json *at, char *name, size_t size)
 {
     const char *text = NULL;
     int error = duet__json_string(at, &text);
-
     if (error != DUET_OK)
         return error;
     if (text == NULL || !duet__good_name(text, size))
@@ -302,7 +285,6 @@ static int reader_fail(struct reader *reader, const char *format, ...)
 {
     g_autofree char *what = NULL;
     va_list args;
-
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
@@ -320,7 +302,6 @@ static int fail_expected(struct reader *reader, const char *what)
 static void move_to(struct reader *reader, const char *to)
 {
     const char *at = reader->at;
-
     while ((at = memchr(at, '\n', (size_t)(to - at))) != NULL) {
         reader->line++;
         at++;
@@ -332,7 +313,6 @@ static void move_to(struct reader *reader, const char *to)
 static bool take_char(struct reader *reader, char wanted)
 {
     const char *to = reader->at;
-
     /* strspn is not used: under sanitizers it looks at the whole text each time */
     while (to < reader->end && (*to == ' ' || *to == '\t' || *to == '\r' || *to == '\n'))
         to++;
@@ -350,7 +330,6 @@ static json_t *load_value(struct reader *reader, const char **end)
     json_t *node =
         json_loadb(reader->at, (size_t)(reader->end - reader->at),
                    JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &problem);
-
     *end = reader->at + problem.position;
     if (node == NULL) {
         reader->line += (unsigned)MAX(problem.line, 1) - 1;
@@ -365,7 +344,6 @@ static int read_key(struct reader *reader, GHashTable *keys, const char **key)
     const char *end;
     char *name;
     json_t *node;
-
     if (!take_char(reader, '"'))
         return fail_expected(reader, "a name in quotes");
     reader->at--;
@@ -387,7 +365,6 @@ static int read_value(struct reader *reader, const char *key)
     struct duet__json at = {.path = place, .message = reader->message};
     const char *end;
     int error;
-
     (void)take_char(reader, ' ');
     at.node = load_value(reader, &end);
     if (at.node == NULL)
@@ -403,7 +380,6 @@ static int read_value(struct reader *reader, const char *key)
 static int read_member(struct reader *reader, const char *key)
 {
     int error = DUET_OK;
-
     if (reader->inside && g_strv_contains(reader->inside, key))
         return read_members(reader, key);
     if (!take_char(reader, '['))
@@ -422,7 +398,6 @@ static int read_members(struct reader *reader, const char *place)
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     const char *key = "";
     int error = DUET_OK;
-
     if (!take_char(reader, '{'))
         return fail_expected(reader, "an object");
     if (take_char(reader, '}'))
@@ -431,7 +406,6 @@ static int read_members(struct reader *reader, const char *place)
         error = read_key(reader, keys, &key);
         if (error == DUET_OK && *place) {
             g_autofree char *whole = g_strdup_printf("%s.%s", place, key);
-
             error = read_member(reader, whole);
         } else if (error == DUET_OK) {
             error = read_member(reader, key);
@@ -445,7 +419,6 @@ int duet__json_each(const char *text, size_t length, const char *path, const cha
 {
     struct reader reader = {path, text, text + length, message, 1, inside, each, data};
     int error = read_members(&reader, "");
-
     (void)take_char(&reader, ' ');
     if (error == DUET_OK && reader.at != reader.end)
         error = fail_expected(&reader, "one object and nothing behind it");

@@ -34,7 +34,6 @@ static void test_strict(void)
     };
     GString *deep = g_string_new(NULL);
     struct duet__json root;
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         FAILS(duet__json_parse(cases[i].text, strlen(cases[i].text), "f.json", hear(), &root),
               DUET_EPARSE, cases[i].fragment);
@@ -54,7 +53,6 @@ static void test_values(void)
     char name[8];
     uint64_t value = 0;
     unsigned count = 0;
-
     g_assert_cmpint(duet__json_parse(text, strlen(text), "f.json", hear(), &root), ==, DUET_OK);
     at = duet__json_member(&root, "whole");
     g_assert_cmpint(duet__json_integer(&at, 0, UINT64_C(1) << 60, &value), ==, DUET_OK);
@@ -84,7 +82,6 @@ static int add_value(const struct duet__json *at, const char *key, void *sum)
 {
     double value = 0;
     int error = DUET_OK;
-
     if (strcmp(key, "list") == 0 || strcmp(key, "head") == 0)
         error = duet__json_number(at, 0, 100, &value);
     *(double *)sum += value;
@@ -120,7 +117,6 @@ static void test_stream(void)
         {"{\"list\": [1,", "t.json:1: "},
     };
     double sum = 0;
-
     WORKS(sum_stream(good, &sum, hear()));
     g_assert_cmpfloat(sum, ==, 16);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -133,7 +129,6 @@ static void test_writing(void)
     g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
-
     duet__json_begin(&w, NULL, '{');
     duet__json_put_string(&w, "text", "a\"\\\n<\xc3\xa9");
     duet__json_put_string(&w, "no text", NULL);
@@ -166,7 +161,6 @@ static void test_print(void)
     g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
-
     duet__json_print(&w, "{schema: 1, n: %u, size: %zu, all: %" PRIu64 ",\n  part: {mean: %g", 2U,
                      sizeof(char), UINT64_MAX, 0.25);
     DUET__ARRAY_WRITE(&w, "values", DUET__NUMBER, values, G_N_ELEMENTS(values));
@@ -185,7 +179,6 @@ static void test_lines(void)
     g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
-
     duet__json_begin(&w, NULL, '{');
     duet__json_put_boolean(&w, "a", false);
     duet__json_begin(&w, "list", '[');
@@ -209,14 +202,12 @@ static void test_lines(void)
 static void test_bytes(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
-
     for (unsigned i = 0; i < 20000; i++) {
         char bytes[7] = "", *text = NULL;
         const char *back = "";
         struct duet__json_writer w = {0};
         struct duet__json root, at;
         size_t length = 0;
-
         for (int k = g_rand_int_range(random, 0, 6); k >= 0; k--) /* leading bytes are rare else */
             bytes[k] = (char)(g_rand_boolean(random) ? g_rand_int_range(random, 0x80, 0xc0)
                                                      : g_rand_int_range(random, 1, 0x100));
@@ -242,14 +233,12 @@ static void test_digits(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
     struct duet__json root, at;
     char digits[DUET__DIGITS_MAX];
-
     (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if installed */
     for (unsigned i = 0; i < 3000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
         if (i % 3) { /* a decimal of few digits, written as by printf */
             char printed[DUET__DIGITS_MAX];
             const double unit = pow(10, g_rand_int_range(random, 0, 16));
-
             value = rint(g_rand_double(random) * pow(10, g_rand_int_range(random, 0, 16))) / unit;
             (void)g_ascii_formatd(printed, sizeof(printed), "%.15g", value);
             if (g_ascii_strtod(printed, NULL) == value)
@@ -257,7 +246,6 @@ static void test_digits(void)
         }
         g_autofree char *text = g_strdup_printf("[%s]", duet__digits(value, digits));
         double back = 0;
-
         g_assert_cmpint(duet__json_parse(text, strlen(text), "f", NULL, &root), ==, DUET_OK);
         at = duet__json_element(&root, 0);
         g_assert_cmpint(duet__json_number(&at, 0, INFINITY, &back), ==, DUET_OK);

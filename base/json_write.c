@@ -20,7 +20,6 @@ static bool put_decimal(double value, char *buffer)
     const double scale = value < 1e3 ? 1e12 : 1;
     uint64_t rest, unit = 100000000000000;
     char *end = buffer;
-
     if (signbit(value) || value >= 1e15 || (value > 0 && value < 1e-4) ||
         rint(value * scale) / scale != value)
         return false;
@@ -38,7 +37,6 @@ static bool put_decimal(double value, char *buffer)
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
 {
     char *point;
-
     if (put_decimal(value, buffer))
         return buffer;
     for (int digits = 15; digits <= 17; digits++) { /* 17 are always enough */
@@ -61,7 +59,6 @@ static size_t character_length(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
     const size_t length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
-
     for (size_t i = 1; i < length; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
@@ -76,7 +73,6 @@ static size_t character_length(const char *text)
 static size_t plain_length(const char *text)
 {
     size_t length = 0;
-
     while (text[length] >= ' ' && text[length] < 0x7f && text[length] != '"' &&
            text[length] != '\\' && text[length] != '<')
         length++;
@@ -178,7 +174,6 @@ static void put_value(struct duet__json_writer *writer, const char *key, const c
 {
     if (writer->csv) {
         const char *text = writer->csv == DUET__CSV_HEADING ? key : value;
-
         put_cell(writer, text ? text : "");
         return;
     }
@@ -199,7 +194,6 @@ void duet__csv_end(struct duet__json_writer *writer)
 void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value)
 {
     char digits[DUET__DIGITS_MAX];
-
     put_value(writer, key, isfinite(value) ? duet__digits(value, digits) : NULL, false);
 }
 
@@ -211,7 +205,6 @@ void duet__json_put_digits(struct duet__json_writer *writer, const char *key, co
 void duet__json_put_thousandths(struct duet__json_writer *writer, const char *key, int64_t value)
 {
     char digits[DUET__DIGITS_MAX];
-
     (void)snprintf(digits, sizeof(digits), "%s%" PRId64 ".%03d", value < 0 ? "-" : "",
                    imaxabs(value) / 1000, (int)(imaxabs(value) % 1000));
     put_value(writer, key, digits, false);
@@ -220,7 +213,6 @@ void duet__json_put_thousandths(struct duet__json_writer *writer, const char *ke
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value)
 {
     char digits[DUET__DIGITS_MAX];
-
     if (!put_decimal((double)value, digits)) /* a double holds whole numbers below 10^15 */
         (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
     put_value(writer, key, digits, false);
@@ -260,7 +252,6 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
     const char *key = NULL;
     char word[WORD_MAX], name[WORD_MAX];
     va_list args;
-
     va_start(args, format);
     for (size_t length = 1; *format; format += length, length = 1) {
         if (*format == '\n') {

@@ -89,7 +89,6 @@ double duet__student_quantile(double p, double freedom)
 double duet__f_tail(double f, double above, double below)
 {
     const double whole = below + above * f;
-
     return incomplete_beta(below / 2, above / 2, below / whole, above * f / whole);
 }
 
@@ -139,7 +138,6 @@ double duet__quantile(const double *ascending, size_t count, double p)
 void duet__predictive(const double *ascending, size_t count, double *low, double *high)
 {
     const double at = fmax(0.05 * (double)(count + 1) - 1, 0);
-
     *low = duet__quantile(ascending, count, count > 1 ? at / (double)(count - 1) : 0);
     *high = duet__quantile(ascending, count, count > 1 ? 1 - at / (double)(count - 1) : 0);
 }
@@ -209,7 +207,6 @@ static double weight_of(size_t size, double most)
 static double most_of(const size_t *sizes, size_t cluster_count)
 {
     double *sorted = g_new(double, cluster_count + 1), most;
-
     for (size_t i = 0; i < cluster_count; i++)
         sorted[i] = (double)sizes[i];
     sorted[cluster_count] = 1; /* unused; none is larger */
@@ -225,7 +222,6 @@ static struct weighted *weigh(const double *values, size_t count, const size_t *
 {
     struct weighted *all = g_new(struct weighted, count);
     size_t at = 0;
-
     for (size_t i = 0; i < cluster_count; i++)
         for (size_t end = at + sizes[i]; at < end; at++)
             all[at] = (struct weighted){values[at], weight_of(sizes[i], most)};
@@ -239,13 +235,11 @@ static struct weighted *weigh(const double *values, size_t count, const size_t *
 static double weighted_quantile(const struct weighted *ascending, size_t count, double p)
 {
     double middle = 0, total = 0;
-
     for (size_t i = 1; i < count; i++)
         total += (ascending[i - 1].weight + ascending[i].weight) / 2;
     for (size_t i = 1; i < count; i++) {
         double step = (ascending[i - 1].weight + ascending[i].weight) / 2,
                left = total * p - middle;
-
         if (left < step)
             return ascending[i - 1].value +
                    left / step * (ascending[i].value - ascending[i - 1].value);
@@ -259,10 +253,8 @@ static double cluster_error(const double *values, const size_t *sizes, size_t cl
                             double most, double median)
 {
     double below = 0, equal = 0, all = 0, squares = 0;
-
     for (size_t i = 0, at = 0; i < cluster_count; i++) {
         double weight = weight_of(sizes[i], most);
-
         all += weight * (double)sizes[i];
         for (size_t end = at + sizes[i]; at < end; at++) {
             below += values[at] < median ? weight : 0;
@@ -272,7 +264,6 @@ static double cluster_error(const double *values, const size_t *sizes, size_t cl
     double share = equal > 0 ? (all / 2 - below) / equal : 0;
     for (size_t i = 0, at = 0; i < cluster_count; i++) {
         double excess = -(double)sizes[i] / 2;
-
         for (size_t end = at + sizes[i]; at < end; at++)
             excess += values[at] < median ? 1 : values[at] == median ? share : 0;
         excess *= weight_of(sizes[i], most);
@@ -287,7 +278,6 @@ static void widen_median(const struct weighted *ascending, double error, size_t 
 {
     double t = duet__student_quantile((1 + confidence) / 2, (double)(cluster_count - 1));
     double half = fmin(t * error, 0.5);
-
     out->median_low = fmin(out->median_low, weighted_quantile(ascending, out->count, 0.5 - half));
     out->median_high = fmax(out->median_high, weighted_quantile(ascending, out->count, 0.5 + half));
 }
@@ -302,7 +292,6 @@ struct duet__summary duet__summarise_clusters(const double *values, size_t count
 {
     g_autofree double *ascending = g_memdup2(values, count * sizeof *values);
     struct duet__summary out = {.count = count};
-
     for (size_t i = 0; i < count; i++)
         if (!isfinite(values[i]))
             out.count = 0;
@@ -330,7 +319,6 @@ struct duet__summary duet__summarise_clusters(const double *values, size_t count
 static int compare_sizes(const void *left, const void *right)
 {
     const double a = fabs(*(const double *)left), b = fabs(*(const double *)right);
-
     return (a > b) - (a < b);
 }
 
@@ -339,7 +327,6 @@ static double sums_below(const size_t *ranks, size_t count, size_t whole, size_t
 {
     double *parts = g_new0(double, whole + 1); /* of choices with each sum */
     double below = 0;
-
     parts[0] = 1;
     for (size_t i = 0; i < count; i++)
         for (size_t sum = whole + 1; sum-- > 0;)
@@ -358,7 +345,6 @@ double duet__wilcoxon(const double *differences, size_t count)
     size_t *ranks = g_new(size_t, count + 1); /* twice as large: shared ones are halves */
     size_t known = 0, above = 0, whole;
     double squares = 0, p;
-
     for (size_t i = 0; i < count; i++)
         if (fabs(differences[i]) > rounding)
             sorted[known++] = differences[i];
@@ -385,7 +371,6 @@ double duet__wilcoxon(const double *differences, size_t count)
 void duet__holm(double *p, size_t count)
 {
     double *raw = g_memdup2(p, count * sizeof *p), *steps = g_new0(double, count + 1);
-
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < count; k++)
             steps[i] += raw[k] >= raw[i] ? raw[i] : 0;

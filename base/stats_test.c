@@ -325,7 +325,6 @@ static void test_ratio(void)
     const struct duet__summary first = summary(one, 1), second = summary(two, 2),
                                third = summary(spread, 3), fourth = summary(none, 2);
     double low = 0, high = 0;
-
     duet__ratio_interval(&first, &second, &low, &high);
     CLOSE(low, 1.5);
     CLOSE(high, 1.5);
@@ -349,12 +348,10 @@ static void test_ratio(void)
 static double by_all_signs(const unsigned *ranks, size_t count, unsigned above)
 {
     unsigned whole = 0, hits = 0;
-
     for (size_t i = 0; i < count; i++)
         whole += ranks[i];
     for (unsigned signs = 0; signs < 1u << count; signs++) {
         unsigned sum = 0;
-
         for (size_t i = 0; i < count; i++)
             sum += signs >> i & 1 ? ranks[i] : 0;
         hits += sum <= MIN(above, whole - above);
@@ -370,7 +367,6 @@ static void test_wilcoxon(void)
     static const double tied[] = {1, -1, 1, 2, -2, 0, 3, 3, -3, 5, 1 + 1e-14};
     static const unsigned ranks[] = {5, 5, 5, 5, 11, 11, 16, 16, 16, 20};
     double many[60], adjusted[] = {0.01, 0.04, 0.03, 0.005}, above = 0;
-
     CLOSE(duet__wilcoxon(plants, G_N_ELEMENTS(plants)), 0.041259765625);
     CLOSE(duet__wilcoxon(tied, G_N_ELEMENTS(tied)), by_all_signs(ranks, 10, 11 + 16 + 5));
     CLOSE(duet__wilcoxon(plants, 1), 1);

@@ -38,7 +38,6 @@ static void put_spaces(FILE *stream, size_t count)
 static void put_padded(FILE *stream, const char *text, size_t width, bool left)
 {
     size_t own = duet__text_width(text);
-
     if (own > width) {
         put_clean(stream, text, bytes_of(text, width - 1));
         putc('~', stream);
@@ -81,7 +80,6 @@ void duet__table_print(struct duet__table *table, const char *format, ...)
     g_auto(GStrv) cells = NULL;
     int count = 1;
     va_list args;
-
     for (const char *c = format; *c; c++)
         count += *c == '\t';
     va_start(args, format);
@@ -91,7 +89,6 @@ void duet__table_print(struct duet__table *table, const char *format, ...)
     for (int i = 0; i < count; i++) {
         const char *cell = cells[i] ? cells[i] : ""; /* an empty text has no parts */
         const char *digits = cell + strspn(cell, "+-");
-
         duet__table_say(table,
                         g_str_equal(digits, "nan") || g_str_equal(digits, "inf") ? "-" : cell);
     }
@@ -125,7 +122,6 @@ static void measure(struct duet__table *table)
     for (size_t i = 0; i < table->cells->len; i++) {
         char *const *row = row_of(table, i / table->count);
         struct duet__column *column = &table->columns[i % table->count];
-
         if (row[i % table->count] && !reaches(table, row, i % table->count))
             column->width = MAX(column->width, duet__text_width(row[i % table->count]));
     }
@@ -135,12 +131,10 @@ static void measure(struct duet__table *table)
 static char *without_folders(const char *text)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
-
     for (char **word = words; *word; word++) {
         const char *end = *word + strcspn(*word, ":");
         const char *slash = g_strrstr_len(*word, end - *word, "/");
         const char *dot = slash ? g_strrstr_len(slash, end - slash, ".") : NULL;
-
         if (!slash || slash + 1 == end)
             continue;
         char *base = g_strdup_printf("%.*s%s", (int)((dot > slash + 1 ? dot : end) - slash - 1),
@@ -155,10 +149,8 @@ static char *without_folders(const char *text)
 static char *behind_shared(char *const *names, size_t count, size_t own, size_t width)
 {
     size_t shared = 0;
-
     for (size_t i = 0; i < count; i++) {
         size_t same = 0;
-
         while (names[own][same] && names[own][same] == names[i][same])
             same++;
         shared = i == own ? shared : MAX(shared, same);
@@ -174,7 +166,6 @@ void duet__names_shorten(char **names, size_t count, size_t width)
 {
     char **made = g_new0(char *, count + 1);
     bool *clash = g_new0(bool, count + 1);
-
     for (size_t i = 0; i < count; i++)
         made[i] = width ? behind_shared(names, count, i, width) : without_folders(names[i]);
     for (size_t i = 0; i < count; i++)
@@ -193,7 +184,6 @@ static void shorten(struct duet__table *table, size_t column, size_t width)
 {
     struct duet__texts texts = duet__texts_new();
     unsigned *numbers = g_new0(unsigned, table->cells->len);
-
     for (size_t i = table->count + column; i < table->cells->len; i += table->count)
         if (table->cells->pdata[i])
             numbers[i] = duet__texts_number(&texts, table->cells->pdata[i]);
@@ -223,7 +213,6 @@ static void shorten_all(struct duet__table *table, bool cut)
 static size_t whole_width(const struct duet__table *table, size_t space)
 {
     size_t whole = 0;
-
     for (size_t i = 0; i < table->count; i++)
         if (!table->columns[i].hidden)
             whole += table->columns[i].width + (whole ? space : 0);
@@ -235,10 +224,8 @@ static size_t whole_width(const struct duet__table *table, size_t space)
 static bool narrow(struct duet__table *table)
 {
     struct duet__column *spare = NULL, *text = NULL;
-
     for (size_t i = 0; i < table->count; i++) {
         struct duet__column *column = &table->columns[i];
-
         if (column->hidden)
             continue;
         if (column->spare > (spare ? spare->spare : 0))
@@ -257,14 +244,12 @@ static void put_row(const struct duet__table *table, char *const *row, FILE *str
                     size_t space)
 {
     size_t at = 0, count = table->count;
-
     while (count && row[count - 1] && !*row[count - 1])
         count--; /* no blanks at the end of a line */
     for (size_t i = 0; i < count && row[i]; i++) {
         const struct duet__column *column = &table->columns[i];
         bool left = column->side != 'r', rest = reaches(table, row, i);
         size_t width = column->width;
-
         if (column->hidden && !rest)
             continue;
         if (rest) {
@@ -286,7 +271,6 @@ static void put_row(const struct duet__table *table, char *const *row, FILE *str
 void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
 {
     size_t space = 2;
-
     measure(table);
     if (table->page && whole_width(table, space) > table->page)
         space = 1;
@@ -311,11 +295,9 @@ static void put_words(FILE *stream, const char *text, size_t at, size_t indent, 
                       bool all)
 {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
-
     for (size_t i = 0; words[i]; i++) {
         const char *word = words[i];
         size_t width = duet__text_width(word);
-
         if (i > 0 && at > indent && at + 1 + width > page) {
             fprintf(stream, "\n%*s", (int)indent, "");
             at = indent;
@@ -325,7 +307,6 @@ static void put_words(FILE *stream, const char *text, size_t at, size_t indent, 
         }
         while (all && at + width > page) {
             size_t bytes = bytes_of(word, page - at);
-
             put_clean(stream, word, bytes);
             fprintf(stream, "\n%*s", (int)indent, "");
             word += bytes;
@@ -348,7 +329,6 @@ void duet__put_field(FILE *stream, const char *label, int column, const char *fo
     g_autofree char *text = NULL;
     va_list args;
     int at;
-
     va_start(args, format);
     text = g_strdup_vprintf(format, args);
     va_end(args);
@@ -367,7 +347,6 @@ char *duet__size_text(uint64_t bytes)
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     size_t unit = 0;
-
     while (value >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
         value /= 1024;
         unit++;

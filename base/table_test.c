@@ -20,11 +20,9 @@ static void test_names(void)
         {"w-rand|w-random", "w-rand|~om", 6},
         {"aX\xc3\xa4|aX\xc3\xb6 long", "aX\xc3\xa4|~\xc3\xb6 long", 4},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_auto(GStrv) names = g_strsplit(cases[i].names, "|", -1);
         g_autofree char *made = NULL;
-
         duet__names_shorten(names, g_strv_length(names), cases[i].width);
         made = g_strjoinv("|", names);
         g_assert_cmpstr(made, ==, cases[i].expected);
@@ -44,13 +42,11 @@ static void test_table(void)
         {16, "policy        s\nchoose_best   1\nchoose_second 1\nheft          1\n"},
         {8, "policy s\n~best  1\n~seco~ 1\nheft   1\n"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(pages); i++) {
         g_autofree char *text = NULL;
         size_t size = 0;
         FILE *stream = open_memstream(&text, &size);
         struct duet__table table;
-
         duet__table_init(&table, "tr");
         table.page = pages[i].page;
         duet__table_print(&table, "policy\ts");

@@ -26,7 +26,6 @@ static inline void duet__texts_free(struct duet__texts *texts)
 static inline unsigned duet__texts_number(struct duet__texts *texts, const char *text)
 {
     unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(texts->numbers, text));
-
     if (!found) {
         g_ptr_array_add(texts->list, g_strdup(text));
         found = texts->list->len;

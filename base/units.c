@@ -34,7 +34,6 @@ static bool scan(const char *text, const struct unit *units, const char *suffix,
 {
     char *end;
     double value;
-
     /* g_ascii_strtod takes blanks, signs, "inf" and hexadecimal numbers as well */
     if (!(g_ascii_isdigit(*text) || (*text == '.' && g_ascii_isdigit(text[1]))) ||
         g_ascii_strncasecmp(text, "0x", 2) == 0)
@@ -42,7 +41,6 @@ static bool scan(const char *text, const struct unit *units, const char *suffix,
     value = g_ascii_strtod(text, &end);
     for (; units->name; units++) {
         size_t length = strlen(units->name);
-
         if (strncmp(end, units->name, length) == 0 && strcmp(end + length, suffix) == 0) {
             *out = value * units->factor;
             return isfinite(*out);
@@ -54,7 +52,6 @@ static bool scan(const char *text, const struct unit *units, const char *suffix,
 static bool scan_size(const char *text, uint64_t *out)
 {
     double value;
-
     if (!scan(text, bytes_of, "", &value))
         return duet__scan_whole(text, 1, UINT64_MAX, out);
     if (value < 1 || value >= 0x1p63)
@@ -81,7 +78,6 @@ int duet__parse_real(const char *option, const char *text, double low, double hi
                      struct duet_message *message)
 {
     double value;
-
     if (!scan(text, no_unit, "", &value) || value < low || value >= high)
         return duet_fail(message, DUET_EINVAL, "%s takes a number from %g to below %g, not '%s'",
                          option, low, high, text);
@@ -94,7 +90,6 @@ int duet__parse_percent(const char *option, const char *text, bool sign, double 
 {
     double value;
     bool good = scan(text, percent, "", &value) || (!sign && scan(text, no_unit, "", &value));
-
     if (!good || !(value > 0) || value >= 1e6)
         return duet_fail(message, DUET_EINVAL,
                          "%s takes a percentage above 0%s, such as 5%%, not '%s'", option,
@@ -109,7 +104,6 @@ int duet__parse_memory(const char *option, const char *text, uint64_t *bytes, do
     double part = 0;
     uint64_t size = 0;
     bool good = scan(text, percent, "", &part) ? part > 0 && part <= 100 : scan_size(text, &size);
-
     if (!good)
         return duet_fail(message, DUET_EINVAL,
                          "%s takes a size such as 6GiB, 500MB or 2817982464, or a part of the "
@@ -124,7 +118,6 @@ int duet__parse_pin(const char *option, const char *text, uint64_t *bytes, bool 
                     struct duet_message *message)
 {
     uint64_t size = 0;
-
     if (strcmp(text, "none") != 0 && !scan_size(text, &size))
         return duet_fail(message, DUET_EINVAL,
                          "%s takes a size such as 6GiB, 500MB or 2817982464, or 'none', not '%s'",
@@ -139,7 +132,6 @@ int duet__parse_change(const char *option, const char *text, double *bandwidth, 
 {
     double value;
     bool relative = scan(text, times, "", &value);
-
     if (!relative && !scan(text, bytes_of, "/s", &value))
         value = 0;
     if (!(value > 0))
@@ -158,7 +150,6 @@ int duet__parse_seconds(const char *option, const char *text, double *out,
 {
     double value;
     bool good = scan(text, seconds, "", &value) || (scan(text, no_unit, "", &value) && value == 0);
-
     if (good && value > LONGEST_S)
         return duet_fail(message, DUET_EINVAL, "%s takes times of up to %ds, not '%s'", option,
                          LONGEST_S, text);
@@ -174,7 +165,6 @@ int duet__parse_watchdog(const char *option, const char *text, double *out,
                          struct duet_message *message)
 {
     double value = -1;
-
     if (strcmp(text, "never") != 0 &&
         (!scan(text, no_unit, "", &value) || value < 0.01 || value > 1e9))
         return duet_fail(message, DUET_EINVAL,

@@ -37,7 +37,6 @@ static int gather(struct duet_machine *machine, struct duet_event *events, size_
 {
     static const char *kernels[] = {"b", "a"};
     static struct duet__recorded_run run; /* the executions borrow from it */
-
     run = (struct duet__recorded_run){
         .recording = {machine, events, count, kernels, 2, 10, accesses, access_count},
         .context = NULL,

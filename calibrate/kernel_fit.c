@@ -36,7 +36,6 @@ static double median_row(const struct duet__fit_data *data, const struct duet__f
 {
     double *values = g_new(double, data->count + 1), median;
     size_t count = 0;
-
     for (size_t i = 0; i < data->count; i++)
         if (data->used[i])
             values[count++] = fit ? fabs(data->seconds[i] / scale_of(data, fit, i, unit_s) - 1)

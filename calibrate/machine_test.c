@@ -23,7 +23,6 @@ static void machine_init(struct duet_machine *machine)
         machine->nodes[gpu + 1].capacity_bytes = 1 << 30;
         for (unsigned i = 0; i < 2; i++) {
             unsigned place = i ? (gpu + 1) * (GPUS + 1) : gpu + 1;
-
             machine->routes[place].bandwidth_Bps = alone_Bps[gpu];
         }
     }
@@ -51,7 +50,6 @@ static void describe(bool measured, struct duet__platform *platform)
                    .to_device_Bps = to_device_Bps,
                    .to_host_Bps = to_host_Bps},
     };
-
     machine_init(&c.info.machine);
     for (unsigned i = 0; i < 2 * GPUS; i++)
         pairs[i] = (struct duet__copy_pair){.source = i % 2 ? i / 2 + 1 : DUET_HOST,
@@ -69,7 +67,6 @@ static void describe(bool measured, struct duet__platform *platform)
 static void test_measured(void)
 {
     OWNED(duet__platform_fini) struct duet__platform platform;
-
     describe(true, &platform);
     g_assert_cmpuint(platform.switch_count, ==, 2);
     for (unsigned gpu = 0; gpu < GPUS; gpu++) {
@@ -89,7 +86,6 @@ static void test_measured(void)
 static void test_assumed(void)
 {
     OWNED(duet__platform_fini) struct duet__platform platform;
-
     describe(false, &platform);
     g_assert_cmpuint(platform.switch_count, ==, GPUS);
     for (unsigned gpu = 0; gpu < GPUS; gpu++) {

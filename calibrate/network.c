@@ -21,7 +21,6 @@ static struct duet__summary summarise(const double *seconds, size_t count, size_
     const double median = duet__rough_median(seconds, count);
     struct duet__summary summary;
     size_t kept = 0;
-
     for (size_t i = 0; i < count; i++)
         expected[i] = median;
     *rejected = duet__outliers(seconds, expected, count, out);
@@ -38,7 +37,6 @@ static struct duet__summary summarise(const double *seconds, size_t count, size_
 static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIGURES])
 {
     const uint64_t bytes = fit->sizes[i].bytes;
-
     row[0] = 1;
     row[1] = (double)bytes;
     row[2] = bytes > fit->network.eager_bytes ? 1 : 0;
@@ -50,14 +48,11 @@ static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
 {
     enum { ROUNDS = 100, SWEEPS = 200 };
     static const double CLOSE = 1e-3; /* errors this close count as equal */
-
     for (int round = 0; round < ROUNDS; round++) {
         double a[FIGURES][FIGURES] = {{0}}, right[FIGURES] = {0}, row[FIGURES];
-
         for (size_t i = 0; i < fit->count; i++) {
             const double seconds = fit->sizes[i].ping.median;
             double expected = 0, weight;
-
             row_of(fit, i, row);
             for (int k = 0; k < FIGURES; k++)
                 expected += x[k] * row[k];
@@ -72,7 +67,6 @@ static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
         for (int i = 0; i < SWEEPS * FIGURES; i++) {
             const int k = i % FIGURES;
             double left = right[k];
-
             for (int l = 0; l < FIGURES; l++)
                 left -= l == k ? 0 : a[k][l] * x[l];
             x[k] = a[k][k] > 0 ? fmax(left / a[k][k], 0) : 0;
@@ -84,7 +78,6 @@ static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
 static double rounded(double value)
 {
     char digits[DUET_NAME_MAX];
-
     (void)g_snprintf(digits, sizeof digits, "%.3e", value);
     return g_ascii_strtod(digits, NULL);
 }
@@ -94,13 +87,11 @@ int duet__network_fit(const struct duet__mpi_measured *measured, struct duet__ne
 {
     double x[FIGURES] = {0}, overhead_s = INFINITY;
     size_t ignored = 0;
-
     *out = (struct duet__network_fit){
         .network = {.kind = DUET__NETWORK_SWITCH, .eager_bytes = measured->eager_bytes}};
     for (unsigned i = 0; i < DUET__MPI_SIZES; i++) {
         const struct duet__mpi_times *times = &measured->sizes[i];
         struct duet__network_size *size = &out->sizes[out->count];
-
         size->bytes = UINT64_C(1) << i;
         size->ping = summarise(times->pings, times->ping_count, &size->rejected);
         size->stream_s = summarise(times->streams, times->stream_count, &ignored).median;
@@ -129,10 +120,8 @@ int duet__foreign_measure(const struct duet__measurement *given, struct duet__me
     struct duet_handle *handles[HANDLES];
     struct duet_access accesses[HANDLES];
     GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
-
     if (duet__microbench_open(&bench, given, "eager", 1, 0)) {
         double *cells = g_new0(double, HANDLES);
-
         bench.memory = cells;
         for (unsigned i = 0; i < HANDLES; i++) {
             handles[i] = duet__microbench_vector(&bench, &cells[i], sizeof cells[i]);
@@ -142,7 +131,6 @@ int duet__foreign_measure(const struct duet__measurement *given, struct duet__me
         }
         for (unsigned batch = 0; batch <= BATCHES && !bench.error; batch++) {
             double begin_s = duet__clock_s(), task_s;
-
             for (unsigned i = 0; i < BATCH; i++)
                 duet__microbench_submit(&bench, bench.empty, 0, accesses, HANDLES, NULL);
             task_s = (duet__clock_s() - begin_s) / BATCH;

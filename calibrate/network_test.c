@@ -13,12 +13,10 @@ static struct duet__mpi_measured make(const struct duet__network *network)
 {
     struct duet__mpi_measured m = {.nodes = 2, .eager_bytes = network->eager_bytes};
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
-
     for (unsigned size = 0; size < DUET__MPI_SIZES; size++) {
         struct duet__mpi_times *times = &m.sizes[size];
         const double bytes = (double)(1 << size);
         const double alone_s = duet__network_message_s(network, bytes);
-
         times->pings = g_new(double, EACH);
         times->streams = g_new(double, 1);
         for (times->ping_count = 0; times->ping_count < EACH; times->ping_count++)
@@ -40,7 +38,6 @@ static void check(const struct duet__network *network)
 {
     OWNED(duet__mpi_measured_free) struct duet__mpi_measured m = make(network);
     struct duet__network_fit fit;
-
     WORKS(duet__network_fit(&m, &fit, hear()));
     g_assert_cmpuint(fit.count, ==, 24);
     assert_near(fit.network.overhead_s, network->overhead_s);
@@ -75,7 +72,6 @@ static void test_odd(void)
     struct duet__network network = {.bandwidth_Bps = 1e9, .overhead_s = 1e-6, .eager_bytes = 1024};
     struct duet__mpi_measured m = make(&network), nothing = {0};
     struct duet__network_fit fit;
-
     for (size_t i = 0; i < (size_t)EACH * DUET__MPI_SIZES; i++) /* faster with more bytes */
         m.sizes[i / EACH].pings[i % EACH] = 1e-3 / (double)(1 << i / EACH);
     WORKS(duet__network_fit(&m, &fit, hear()));

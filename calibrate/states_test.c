@@ -71,7 +71,6 @@ static void test_distribution(void)
     struct duet__model model;
     const struct duet__states *found = &model.calibration.states;
     double sorted[TIMES * RUNS];
-
     for (size_t i = 0; i < TIMES; i++)
         make_runs(made + i * RUNS, 1, 0);
     for (size_t i = 0; i < TIMES * RUNS; i++)
@@ -81,7 +80,6 @@ static void test_distribution(void)
     g_assert_cmpuint(found->runs, ==, TIMES * RUNS);
     for (size_t i = 0; i < DUET__STATES; i++) {
         double quantile = duet__quantile(sorted, TIMES * RUNS, (double)i / (DUET__STATES - 1));
-
         g_assert_cmpfloat(fabs(found->factor[i] / quantile - 1), <, 0.03);
     }
     g_assert_cmpfloat(found->drift, <, 0.1);
@@ -95,7 +93,6 @@ static void test_no_distribution(void)
 {
     struct made made[RUNS];
     struct duet__model model;
-
     make_runs(made, 1, 0);
     fit_runs(made, RUNS, &sizes, &model);
     g_assert_cmpuint(model.calibration.states.runs, ==, 0);

@@ -18,7 +18,6 @@ bool duet__do_apart(duet__execute_fn *execute, void *data, const struct duet__si
     struct duet__executor *executor = duet__executor_new(1, execute, data);
     struct duet__ended ended = {.result = NULL};
     bool over = duet__executor_give(executor, 0, true, NULL) != 0;
-
     *number = 0;
     while (!over && !*number) {
         over = duet__executor_take(executor, 0.1, &ended);
@@ -33,7 +32,6 @@ bool duet__do_apart(duet__execute_fn *execute, void *data, const struct duet__si
 static void look_here(uint64_t job, FILE *result, void *config)
 {
     struct duet__history *history;
-
     if (duet__history_open(&history, config, NULL) != DUET_EINVAL)
         fputs("it may be", result);
 }
@@ -42,7 +40,6 @@ bool duet__is_here(const char *platform, const char *devices, const struct duet_
                    int *number)
 {
     struct duet_config config;
-
     duet_config_init(&config);
     config.calibrate = platform;
     config.devices = devices;
@@ -57,7 +54,6 @@ static int read_precisions(struct duet__calibrate_request *request, const char *
 {
     static const char *const known[][2] = {{"d", "d"},   {"s", "s"},    {"sd", "sd"},
                                            {"ds", "sd"}, {"s,d", "sd"}, {"d,s", "sd"}};
-
     request->precisions = text ? NULL : "d";
     for (size_t i = 0; i < G_N_ELEMENTS(known) && text; i++)
         if (strcmp(text, known[i][0]) == 0)
@@ -79,7 +75,6 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
 {
     const struct duet__workload *workload;
     int error = duet__job_find_workload(options->job, name, &workload, message);
-
     if (error == DUET_ENOTFOUND && duet__is_file(name))
         return duet_fail(message, error, "%.300s is no workload: traces are read with --from",
                          name);
@@ -103,7 +98,6 @@ static int take_program(struct duet__calibrate_options *options, const char *nam
     int error = duet__job_take_program(options->job, named, runs, message);
     const struct duet__setup subject = {.workload = runs->workload,
                                         .problem = {.precision = runs->problem.precision}};
-
     options->request.subjects = g_array_new(FALSE, FALSE, sizeof subject);
     g_array_append_val(options->request.subjects, subject);
     return error;
@@ -115,7 +109,6 @@ static int take_traces(struct duet__calibrate_options *options, int argc, char *
 {
     static const char *const of_runs[] = {"n", "tile", "precision", "reps", "policy", "seed"};
     GPtrArray *traces = options->request.traces;
-
     for (size_t i = 0; i < G_N_ELEMENTS(of_runs); i++)
         if (duet__given(options->job, of_runs[i]))
             return duet_fail(message, DUET_EINVAL,
@@ -135,7 +128,6 @@ static int read_workloads(struct duet__calibrate_options *options, int argc, cha
 {
     struct duet__calibrate_request *request = &options->request;
     int error = 0;
-
     if (options->job->program)
         return take_program(options, argc > 1 ? argv[1] : NULL, message);
     if (options->job->values.from && argc < 2)
@@ -147,7 +139,6 @@ static int read_workloads(struct duet__calibrate_options *options, int argc, cha
         error = add_workload(options, argv[i], message);
     for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {
         const struct duet__workload *workload = duet__workload_find(usual[i]);
-
         if (workload && can_compute(workload))
             g_ptr_array_add(request->workloads, (void *)(uintptr_t)workload);
     }
@@ -166,7 +157,6 @@ int duet__calibrate_names(const char *name, char **out, char **machine,
 {
     g_autofree char *base = *out ? g_path_get_basename(*out) : NULL;
     const char *host = g_get_host_name();
-
     if (*out && !g_str_has_suffix(*out, ".json"))
         return duet_fail(message, DUET_EINVAL,
                          "--out %s: the name must end in .json, so that the file can be read again",
@@ -195,7 +185,6 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
     const struct duet__values *values = &options->job->values;
     struct duet__calibrate_request *request = &options->request;
     int error;
-
     request->budget_s = duet__given(options->job, "budget") ? values->budget_s : 60;
     request->rounds = values->reps;
     request->no_costs = values->no_costs;
@@ -223,7 +212,6 @@ static int read_policy(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *runs = &job->request;
     int error;
-
     if (!job->values.config.policy)
         return 0; /* several in turn */
     error = duet__request_set_policies(runs, job->values.config.policy, message);
@@ -239,7 +227,6 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
 {
     struct duet__job *job = options->job;
     int error = duet__job_check_run(job, message);
-
     options->request.runs = &job->request;
     options->request.workloads = g_ptr_array_new();
     options->request.traces = g_ptr_array_new();
@@ -262,7 +249,6 @@ void duet__warn_of_load(void)
 {
     struct duet__disturbance load = duet__load_look();
     g_autofree char *text = duet__load_text(&load);
-
     if (load.disturbed)
         (void)duet__complain(DUET__DONE, "%s: what is measured now is slower than the machine is",
                              text);
@@ -271,10 +257,8 @@ void duet__warn_of_load(void)
 int duet__calibrate_complain(const struct duet__calibrating *c)
 {
     int status = DUET__DONE;
-
     for (guint i = 0; i < c->failures->len; i++) {
         const struct duet__failure *failure = &g_array_index(c->failures, struct duet__failure, i);
-
         status = duet__job_complain(failure->what, failure->error, failure->message.text);
     }
     if (!c->runs->len && !c->failures->len)
@@ -292,7 +276,6 @@ static int finish(const struct duet__calibrate_options *options, const struct du
     const bool shared = options->how == DUET_WRITE_MERGE; /* programs may add to it meanwhile */
     int locked = shared ? duet__history_lock(options->out, &message) : 0;
     int error = locked < 0 ? locked : 0, status = DUET__DONE;
-
     duet__describe_machine(c, &platform);
     if (!error)
         error = duet__platform_write(&platform, options->out, options->how, &message);
@@ -316,7 +299,6 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
 {
     struct duet__monitor monitor = {0};
     int number, status;
-
     c->monitor = &monitor;
     duet__monitor_start(&monitor, false, 0, 0);
     duet__warn_of_load();
@@ -340,7 +322,6 @@ int duet__calibrate(struct duet__calibrate_options *options)
     struct duet__calibrating c = {.request = &options->request};
     struct duet_message message = {""};
     int status, error;
-
     if (duet__platform_may_write(options->out, options->how, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
     error = duet__calibrating_look(&c, &message);
@@ -358,7 +339,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet__calibrate_options options = {.job = job};
     struct duet_message message = {""};
     int error = read_all(&options, argc, argv, &message), status;
-
     status = error               ? duet__job_refuse(error, &message)
              : job->values.nodes ? duet__calibrate_nodes(&options)
                                  : duet__calibrate(&options);
@@ -399,7 +379,6 @@ static void put_messages(const struct duet__network_fit *fit,
 {
     const struct duet__network *n = &fit->network;
     struct duet__table table;
-
     fprintf(stream, "%u nodes: messages between node 0 and each other one, over MPI\n\n",
             measured->nodes);
     duet__table_init(&table, "rrrrrrrr");
@@ -408,7 +387,6 @@ static void put_messages(const struct duet__network_fit *fit,
     for (size_t i = 0; i < fit->count; i++) {
         const struct duet__network_size *size = &fit->sizes[i];
         const struct duet__summary *ping = &size->ping;
-
         duet__table_print(&table, "%" PRIu64 "\t%zu\t%zu\t%.4g\t%.4g-%.4g\t%.4g\t%+.1f\t%.3g",
                           size->bytes, ping->count, size->rejected, 1e6 * ping->median,
                           1e6 * ping->quartile1, 1e6 * ping->quartile3, 1e6 * size->predicted_s,
@@ -432,7 +410,6 @@ static void write_messages(const struct duet__network_fit *fit,
 {
     struct duet__json_writer json = {.stream = stream, .indented = true};
     const struct duet__network *n = &fit->network;
-
     duet__json_print(&json,
                      "{schema: 1, command: %s, file: %s, nodes: %u, network: {bandwidth_Bps: "
                      "%g, latency_s: %g, overhead_s: %g, rendezvous_s: %g, eager_bytes: %" PRIu64
@@ -442,7 +419,6 @@ static void write_messages(const struct duet__network_fit *fit,
     duet__json_begin(&json, "messages", '[');
     for (size_t i = 0; i < fit->count; i++) {
         const struct duet__network_size *size = &fit->sizes[i];
-
         duet__json_print(&json,
                          "{bytes: %" PRIu64 ", samples: %zu, rejected: %zu, median_s: %g, "
                          "quartile1_s: %g, quartile3_s: %g, predicted_s: %g, stream_s: %g}",
@@ -462,7 +438,6 @@ static int replace_network(const char *path, const struct duet__network *network
         g_path_is_absolute(path) ? g_strdup(path) : g_strconcat("./", path, NULL);
     int locked = duet__history_lock(path, message);
     int error = locked < 0 ? locked : duet__platform_load(file, &platform, message);
-
     if (!error) {
         platform->network = *network;
         platform->costs.foreign_s = foreign_s;
@@ -482,7 +457,6 @@ static int measure_messages(const struct duet__calibrate_options *options,
     struct duet_config config = options->job->request.config;
     g_autofree char *nodes = NULL;
     int error = duet__mpi_measure(options->request.budget_s, messages, message);
-
     nodes = g_strdup_printf("%u", messages->nodes);
     config.nodes = nodes;
     if (!error)
@@ -500,7 +474,6 @@ int duet__calibrate_nodes(const struct duet__calibrate_options *options)
     struct duet_message message = {""};
     unsigned count;
     int error = 0;
-
     if (duet__launched_as(&count) == 0 && !g_file_test(options->out, G_FILE_TEST_IS_REGULAR))
         return duet__complain(DUET__MISUSED,
                               "--nodes adds to the description of a machine: there is no %s (duet "

@@ -30,7 +30,6 @@ static void put_cache(const struct duet__calibrating *c, const struct duet__plat
     const struct duet_sharing *sharing = &platform->sharing, *known = &c->known;
     g_autofree char *shared = duet__size_text(sharing->shared_bytes);
     g_autofree char *all = duet__size_text(known->shared_bytes);
-
     if (!sharing->shared_bytes)
         duet__put_field(stream, "cache", AT, "not known");
     else
@@ -43,7 +42,6 @@ static void put_measured(const struct duet__calibrating *c, FILE *stream)
     uint64_t runs = 0, tasks = 0;
     unsigned kinds = 0;
     char stolen[96] = "";
-
     for (guint i = 0; i < c->setups->len; i++) {
         kinds += duet__setup_at(c, i)->runs > 0;
         runs += duet__setup_at(c, i)->runs;
@@ -64,7 +62,6 @@ static void put_others(const struct duet__calibrating *c, FILE *stream)
 {
     const GArray *rounds = c->rounds.disturbed;
     g_autoptr(GString) text = g_string_new(NULL);
-
     for (guint i = 0; i < rounds->len; i++)
         g_string_append_printf(text, "%s%zu", i ? ", " : "", g_array_index(rounds, size_t, i));
     if (rounds->len)
@@ -100,7 +97,6 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
                                                 DUET__CONDITION_COLD | DUET__CONDITION_BUSY};
     const struct duet__model_error *error = &quality->error;
     const struct duet__point *point = &quality->point;
-
     duet__table_say(table, quality->kernel);
     duet__table_print(table, point->size > 0 ? "%.0f" : "%.3g",
                       point->size > 0 ? point->size : point->work);
@@ -121,7 +117,6 @@ static void put_kernels(const struct duet__model *model, FILE *stream)
     for (size_t i = 0; i < model->quality_count;) {
         const struct duet__quality *first = &model->quality[i];
         struct duet__table table;
-
         fprintf(stream, "\n%s on %s\n", first->context, first->arch);
         duet__table_init(&table, "lrrrrrrrrrrrr");
         duet__table_print(&table,
@@ -149,7 +144,6 @@ static void put_costs(const struct duet__calibrating *c, FILE *stream)
     for (int i = 0; i < DUET__COSTS; i++) {
         const struct duet__measured *cost = &c->costs[i];
         const struct duet__summary *times = &cost->times;
-
         if (times->count)
             duet__put_field(stream, cost->name, AT, "%.3g us (%.3g to %.3g): %s",
                             times->median * 1e6, times->quartile1 * 1e6, times->quartile3 * 1e6,
@@ -164,7 +158,6 @@ static void put_copies(const struct duet__calibrating *c, const struct duet__pla
 {
     const struct duet_node *nodes = c->info.machine.nodes;
     struct duet__table table;
-
     if (!c->copies.pair_count)
         return;
     fputs("\ncopies, each alone: latency and bandwidth\n\n", stream);
@@ -172,7 +165,6 @@ static void put_copies(const struct duet__calibrating *c, const struct duet__pla
     duet__table_print(&table, "copies\tus\tGB/s\terror %%");
     for (size_t i = 0; i < c->copies.pair_count; i++) {
         const struct duet__copy_pair *pair = &c->copies.pairs[i];
-
         duet__table_print(&table, "%s to %s%s\t%.3g\t%.3g\t%.1f", nodes[pair->source].name,
                           nodes[pair->destination].name, pair->direct ? "" : ", through the host",
                           in(1e-6, pair->latency_s), in(1e9, pair->bandwidth_Bps),
@@ -181,7 +173,6 @@ static void put_copies(const struct duet__calibrating *c, const struct duet__pla
     duet__table_put(&table, stream, 2);
     for (unsigned s = 0; s < platform->switch_count; s++) {
         g_autoptr(GString) names = g_string_new(NULL);
-
         for (unsigned g = 0; g < platform->gpu_count; g++)
             if (platform->gpus[g].position == s)
                 g_string_append_printf(names, "%s%s", names->len ? ", " : "", nodes[g + 1].name);
@@ -199,10 +190,8 @@ static bool put_left_out(const struct duet__calibrating *c, FILE *stream)
 {
     g_autoptr(GString) text = g_string_new(NULL);
     const struct duet__setup *last = NULL;
-
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *setup = duet__setup_at(c, i);
-
         if (setup->runs || setup->failed ||
             (last && last->group == setup->group && last->size == setup->size))
             continue;
@@ -221,7 +210,6 @@ static bool put_left_out(const struct duet__calibrating *c, FILE *stream)
 static void put_enough(const struct duet__calibrating *c, FILE *stream)
 {
     double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds.round, 1);
-
     if (c->request->traces->len)
         fputs("more traces of the same should do (--from).\n", stream);
     else if (c->request->rounds)
@@ -240,7 +228,6 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
     g_autofree char *more = c->request->traces->len ? g_strdup("traces (--from)")
                                                     : g_strdup_printf("time (--budget, now %.0fs)",
                                                                       c->request->budget_s);
-
     /* with more time there would be more to do */
     if (!put_left_out(c, stream) && confidence->fewest_runs < DUET__LEAST_ROUNDS) {
         fprintf(stream,
@@ -267,7 +254,6 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
     const struct duet__quality *worst;
     struct duet__confidence confidence;
     bool sized;
-
     duet__confidence(c, &confidence);
     worst = confidence.worst;
     if (confidence.rejected_s > much * confidence.all_s &&
@@ -322,7 +308,6 @@ static void write_machine(const struct duet__calibrating *c, const struct duet__
                           struct duet__json_writer *json)
 {
     const struct duet_sharing *sharing = &platform->sharing;
-
     duet__json_print(json, "machine: {name: %s, description: %s, cpus: %u, gpus: %u, sockets: %u",
                      platform->name, platform->description, c->cpus, c->gpus,
                      platform->socket_count);
@@ -349,7 +334,6 @@ static void write_runs(const struct duet__calibrating *c, struct duet__json_writ
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *setup = duet__setup_at(c, i);
         const char precision[] = {setup->problem.precision, 0};
-
         if (setup->runs) /* else there was no time for it */
             duet__json_print(json,
                              "{workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s, "
@@ -367,7 +351,6 @@ static void write_kernel(const struct duet__quality *q, struct duet__json_writer
     static const char *const names[DUET__CONDITIONS] = {"warm_alone", "cold_alone", "warm_busy",
                                                         "cold_busy"};
     const struct duet__point *point = &q->point;
-
     duet__json_print(json,
                      "{kernel: %s, architecture: %s, workload: %s, work: %g, tile: %g, "
                      "samples: %" PRIu64 ", rejected: %" PRIu64
@@ -377,7 +360,6 @@ static void write_kernel(const struct duet__quality *q, struct duet__json_writer
                      point->deviation_s);
     for (int i = 0; i < DUET__CONDITIONS; i++) {
         const struct duet__summary *times = &q->conditions[i];
-
         if (times->count)
             duet__json_print(json, "%s: {samples: %zu, mean_s: %g, median_s: %g, deviation_s: %g}",
                              names[i], times->count, times->mean, times->median, times->deviation);
@@ -394,7 +376,6 @@ static void write_costs(const struct duet__calibrating *c, struct duet__json_wri
         const struct duet__measured *cost = &c->costs[i];
         const struct duet__summary *times = &cost->times;
         double unit = times->count ? 1 : NAN;
-
         duet__json_print(json,
                          "{name: %s, description: %s, samples: %zu, median_s: %g, mean_s: %g, "
                          "deviation_s: %g, quartile1_s: %g, quartile3_s: %g, why: %s}",
@@ -410,11 +391,9 @@ static void write_copies(const struct duet__calibrating *c, const struct duet__p
 {
     const struct duet_node *nodes = c->info.machine.nodes;
     const struct duet__copies *copies = &c->copies;
-
     duet__json_begin(json, "copies", '[');
     for (size_t i = 0; i < copies->pair_count; i++) {
         const struct duet__copy_pair *pair = &copies->pairs[i];
-
         duet__json_print(json,
                          "{source: %s, destination: %s, direct: %d, samples: %" PRIu64
                          ", latency_s: %g, bandwidth_Bps: %g, error: %g}",
@@ -444,7 +423,6 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
 {
     struct duet__json_writer json = {.stream = stream, .indented = true};
     struct duet__confidence confidence;
-
     duet__json_print(&json, "{schema: 2, command: %s, origin: %s, out: %s", options->job->line,
                      platform->origin, options->out);
     write_machine(c, platform, &json);

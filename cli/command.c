@@ -19,7 +19,6 @@ int duet__complain(int status, const char *format, ...)
     g_autofree char *given = NULL;
     va_list args;
     char *text;
-
     va_start(args, format);
     given = g_strdup_vprintf(format, args);
     va_end(args);
@@ -64,11 +63,9 @@ unsigned duet__launched_as(unsigned *count)
         {"PMI_RANK", "PMI_SIZE"},                         /* MPICH's, and those made of it */
         {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},         /* srun */
     };
-
     *count = 1;
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *rank = g_getenv(names[i][0]), *all = g_getenv(names[i][1]);
-
         if (!rank || !all)
             continue;
         *count = MAX(1, (unsigned)g_ascii_strtoull(all, NULL, 10));
@@ -89,7 +86,6 @@ static ssize_t say_other(void *nothing, const char *text, size_t bytes)
 {
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
     ssize_t said = (ssize_t)bytes;
-
     if (!own || memmem(text, bytes, " Assertion `", 12)) {
         said = write(STDERR_FILENO, text, bytes);
     } else {
@@ -110,7 +106,6 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
     const bool silent = duet__launched_as(&count) > 0;
     FILE *others = NULL;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
-
     if (silent) {
         others = fopencookie(NULL, "w", (cookie_io_functions_t){.write = say_other});
         dup2(nothing, STDOUT_FILENO);

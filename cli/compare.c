@@ -9,7 +9,6 @@ static int read_all(const struct duet__job *job, int argc, char *const *argv,
 {
     const char *html = job->values.html;
     int error = 0;
-
     if (argc != 3)
         return duet_fail(message, DUET_EINVAL,
                          "compare takes two files, not %d (duet compare --help)", argc - 1);
@@ -30,7 +29,6 @@ static int report(const struct duet__job *job, struct duet__comparison *comparis
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *date = g_date_time_format(now, "%Y-%m-%d %H:%M UTC");
     int status;
-
     comparison->validation.command = job->line;
     comparison->validation.date = date;
     comparison->validation.fail_over = job->values.fail_over;
@@ -45,7 +43,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet__comparison comparison = {0};
     struct duet_message message = {""};
     int error = read_all(job, argc, argv, &message), status;
-
     if (!error && (duet__schedule_in(argv[1]) || duet__schedule_in(argv[2]))) {
         if (job->values.json || job->values.csv || job->values.html)
             return duet__complain(

@@ -38,7 +38,6 @@ static int take_graph(struct duet__job *job, const struct duet__trace *trace,
                       struct duet_message *why)
 {
     int error;
-
     job->graph = g_new0(struct duet__graph, 1);
     duet__graph_init(job->graph);
     error = duet__graph_take(job->graph, &trace->run.recording, why);
@@ -57,7 +56,6 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
     int error = duet__trace_load(path, &findings->trace, message);
     const struct duet__recording *recording = &findings->trace.run.recording;
     struct duet_message problem;
-
     if (error)
         return error;
     if (duet__account_make(recording, &findings->account, &problem))
@@ -77,7 +75,6 @@ static int take_workload(struct duet__request *request, const struct duet__trace
 {
     const size_t records = trace->run.recording.event_count;
     int error = duet__what_if_workload(request, trace, trace->tile, message);
-
     if (error || (duet__request_nodes(request) == nodes && duet__request_tasks(request) <= records))
         return error;
     return duet_fail(message, DUET_EPARSE,
@@ -92,7 +89,6 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
                      struct duet_message *message)
 {
     struct duet__request *request = &job->request;
-
     request->config.strict = false;
     if (nodes > 1)
         return take_workload(request, trace, nodes, message);
@@ -108,7 +104,6 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
 static char *node_name(const char *machine, unsigned nodes)
 {
     const char *end = nodes > 1 ? strrchr(machine, '_') : NULL;
-
     return g_strndup(machine, end ? (gsize)(end - machine) : strlen(machine));
 }
 
@@ -125,7 +120,6 @@ static int load_platform(struct duet__job *job, const struct duet__trace *trace,
 {
     const char *file = job->values.platform ? NULL : trace->platform_file;
     int error;
-
     if (file && !g_file_test(file, G_FILE_TEST_IS_REGULAR))
         return duet_fail(message, DUET_EIO,
                          "%.300s, the platform of the run, is no file any more: --platform FILE "
@@ -147,7 +141,6 @@ static int check_network(const struct duet__job *job, unsigned nodes, struct due
     const char *text = job->request.config.network;
     struct duet__network network = {.levels = 0};
     int error = 0;
-
     if (nodes > 1 && text && !job->values.config.network)
         error = duet__network_parse("network", text, &job->platform->network, &network, message);
     if (error || duet__network_parts(&network) <= MOST_PARTS * (double)nodes)
@@ -169,7 +162,6 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     const char *given = job->values.config.policy, *policy = given ? given : trace->policy;
     const char *name = duet__request_keep(request, node_name(machine->name, nodes));
     int error = duet__settings_read(trace->options, config, message);
-
     config->simulate = job->values.platform   ? job->values.platform
                        : trace->platform_file ? trace->platform_file
                                               : name;
@@ -219,7 +211,6 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     const char *policy = findings->trace.policy, *interval = job->values.config.interval;
     g_autofree char *path = policy ? duet__policy_base(policy) : NULL;
     int number = 0, error;
-
     if (!job->graph)
         return duet__complain(DUET__DONE, "no change is simulated: %s", why->text);
     /* a trace is data: what it names is no reason to run code */
@@ -263,7 +254,6 @@ static int check(const struct duet__job *job, int argc, char *const *argv,
 {
     const char *html = job->values.html;
     int error = 0;
-
     if (argc != 2)
         return duet_fail(message, DUET_EINVAL,
                          "explain takes one trace, not %d (duet explain --help)", argc - 1);
@@ -283,7 +273,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct findings findings = {0};
     struct duet_message message = {""}, why = {""};
     int error = check(job, argc, argv, &message), status;
-
     if (!error)
         error = find(job, argv[1], &findings, &why, &message);
     status = error                    ? duet__job_refuse(error, &message)
@@ -301,7 +290,6 @@ static int work(struct duet__job *job, int argc, char **argv)
             .holding = findings.holding.simulations ? &findings.holding : NULL,
             .simulated = job->request.platform_name,
         };
-
         (job->values.json ? duet__why_write_json : duet__why_write_text)(stdout, &shown);
         status = duet__finish_output();
         if (job->values.html && duet__file_write(job->values.html, write_page, &shown, &message))

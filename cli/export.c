@@ -16,7 +16,6 @@ static int find_format(const struct duet__job *job, const struct duet__graph_for
 {
     const char *name = job->values.format ? job->values.format : "json";
     g_autoptr(GString) known = g_string_new(NULL);
-
     *out = duet__graph_format_find(name);
     if (*out && (*out)->write)
         return 0;
@@ -35,14 +34,12 @@ static void set_times(const struct duet__job *job, struct duet__graph *graph)
 {
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const struct duet__graph_task *task = duet__graph_task(graph, i);
-
         for (guint a = 0; a < graph->archs->len; a++) {
             const struct duet__curve *curve =
                 duet__calibration_find(&job->platform->calibration,
                                        duet__graph_kernel_name(graph, task->kernel),
                                        graph->archs->pdata[a]);
             struct duet__point point;
-
             if (curve && !duet__curve_point(curve, task->work, false, &point))
                 duet__graph_seconds(graph, i)[a] = point.mean_s;
         }
@@ -57,7 +54,6 @@ static int take_run(struct duet__job *job, struct duet_message *message)
     struct duet__progress progress = {0};
     struct duet__graph *graph = g_new(struct duet__graph, 1);
     int number = 0, error;
-
     duet__graph_init(graph);
     job->graph = graph;
     request->records = DUET_RECORDS_TRACE;
@@ -86,7 +82,6 @@ static int build(struct duet__job *job, const struct duet__workload *workload,
     const struct duet__values *values = &job->values;
     struct duet__request *request = &job->request;
     int error;
-
     if (!values->platform || !*values->platform)
         return duet_fail(message, DUET_EINVAL,
                          "which machine's times? --platform NAME (duet list platforms shows them)");
@@ -117,7 +112,6 @@ static int check_times(const struct duet__graph *graph, const struct duet__graph
                        struct duet_message *message)
 {
     char label[DUET__GRAPH_LABEL_MAX];
-
     for (size_t i = 0; i < duet__graph_count(graph) && format->needs_times; i++)
         if (isnan(duet__graph_reference(graph, i)))
             return duet_fail(message, DUET_EINVAL,
@@ -131,7 +125,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     const struct duet__graph_format *format = NULL;
     struct duet_message message = {""};
     int error = find_format(job, &format, &message);
-
     if (job->values.out && strcmp(job->values.out, "-") == 0)
         job->values.out = NULL;
     if (!error)

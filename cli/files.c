@@ -46,7 +46,6 @@ static void write_trace(FILE *stream, const void *data)
         .platform_digest = file ? (char *)(uintptr_t)request->platform->digest : NULL,
         .paje = duet__trace_is_paje(source->path),
     };
-
     duet__trace_write(stream, &trace);
 }
 
@@ -54,7 +53,6 @@ static void write_trace(FILE *stream, const void *data)
 static char *short_name(const char *policy)
 {
     char *name = g_strdup(policy);
-
     duet__names_shorten(&name, 1, 0);
     return name;
 }
@@ -75,7 +73,6 @@ static void write_gantt(FILE *stream, const void *data)
         g_strdup_printf("%s; %s%s%s", problem, resources,
                         duet__request_nodes(report->request) > 1 ? " a node" : "",
                         report->request->estimated ? "; estimated kernel times" : "");
-
     if (g_str_has_suffix(source->path, ".csv") || g_str_has_suffix(source->path, ".csv.gz"))
         duet__gantt_write_csv(stream, recording);
     else
@@ -85,7 +82,6 @@ static void write_gantt(FILE *stream, const void *data)
 static void write_schedule(FILE *stream, const void *data)
 {
     const struct source *source = data;
-
     duet__schedule_write(stream, source->schedule, source->report->request->machine.name);
 }
 
@@ -93,7 +89,6 @@ static void write_html(FILE *stream, const void *data)
 {
     struct duet__report report = *((const struct source *)data)->report;
     struct duet__run_plan *plans = g_new0(struct duet__run_plan, report.series_count);
-
     for (size_t i = 0; i < report.series_count; i++)
         duet__run_plan_make(report.series[i].policy, duet__series_recording(&report.series[i]),
                             duet__request_scale(report.request), &plans[i]);
@@ -135,7 +130,6 @@ static char *path_for(const char *path, const char *policy)
     g_autofree char *name = short_name(policy);
     const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     const char *dot = strrchr(file, '.');
-
     if (dot && strcmp(dot, ".gz") == 0 && g_strrstr_len(file, dot - file, "."))
         dot = g_strrstr_len(file, dot - file, ".");
     if (!dot || dot == file)
@@ -149,7 +143,6 @@ static char **paths_of(const struct duet__job *job, const struct output *output)
     const size_t count = output->each ? job->request.policy_count : 1;
     const char *path = path_of(job, output);
     GPtrArray *paths = g_ptr_array_new();
-
     for (size_t i = 0; path && i < count; i++)
         g_ptr_array_add(paths,
                         count > 1 ? path_for(path, job->request.policies[i]) : g_strdup(path));
@@ -161,7 +154,6 @@ int duet__files_check(const struct duet__job *job)
 {
     const char *xml = job->values.machine_xml;
     struct duet_message message;
-
     if (xml && !g_str_has_suffix(xml, ".xml"))
         return duet__complain(DUET__MISUSED,
                               "--machine-xml %s: the name must end in .xml, so that the file can "
@@ -169,7 +161,6 @@ int duet__files_check(const struct duet__job *job)
                               xml);
     for (size_t i = 0; i < G_N_ELEMENTS(outputs); i++) {
         g_auto(GStrv) paths = paths_of(job, &outputs[i]);
-
         for (char **path = paths; *path; path++)
             if (duet__file_check(*path, &message))
                 return duet__complain(DUET__MISUSED, "%s", message.text);
@@ -190,11 +181,9 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 {
     struct duet_message message;
     int status = DUET__DONE;
-
     for (const struct output *output = outputs; output < outputs + G_N_ELEMENTS(outputs);
          output++) {
         g_auto(GStrv) paths = paths_of(job, output);
-
         /* a file that fails does not keep the others from being written */
         for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
             const bool improved =
@@ -208,7 +197,6 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
             const struct duet__recording *recording =
                 source.series ? duet__series_recording(source.series) : NULL;
             int error = 0;
-
             if (recording && output->write == write_schedule && !improved)
                 error = duet__schedule_take(paths[i], recording, &schedule, &message);
             if (schedule)
@@ -231,7 +219,6 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 static bool is_special(const char *path)
 {
     struct stat status;
-
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
@@ -245,7 +232,6 @@ static char *canonical(const char *path, unsigned hops)
     g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
     g_autofree char *target = hops ? g_file_read_link(path, NULL) : NULL;
     g_autofree char *real = realpath(path, NULL), *place = realpath(folder, NULL), *next = NULL;
-
     if (real)
         return g_steal_pointer(&real);
     if (!target)
@@ -259,7 +245,6 @@ enum { HOPS = 40 }; /* as many as the system follows */
 bool duet__files_same(const char *first, const char *second)
 {
     g_autofree char *one = canonical(first, HOPS), *other = canonical(second, HOPS);
-
     return !is_special(first) && !is_special(second) && strcmp(one, other) == 0;
 }
 
@@ -273,7 +258,6 @@ static int claim(GHashTable *files, char *what, const char *path, bool output,
     char *file = canonical(path, HOPS);
     const char *other = g_hash_table_lookup(files, file);
     int error = 0;
-
     if (output && other)
         error = duet_fail(message, DUET_EINVAL, "%s and %s are one file, %s", other, what, path);
     if (!other && !is_special(path)) {
@@ -293,13 +277,11 @@ static int claim_platform(GHashTable *files, const char *option, const char *pat
     g_autofree char *stem = g_strndup(path, dot ? (size_t)(dot - path) : strlen(path));
     const char *const names[] = {path, stem};
     int error = 0;
-
     if (!strchr(path, '/') && !g_str_has_suffix(path, ".json") && !g_str_has_suffix(path, ".xml"))
         return 0;
     error = claim(files, g_strdup(option), path, false, message);
     for (size_t i = 0; i < G_N_ELEMENTS(names) && !error; i++) {
         g_autofree char *times = g_strconcat(names[i], ".kernels.json", NULL);
-
         if (g_file_test(times, G_FILE_TEST_EXISTS))
             error = claim(files, g_strdup_printf("the kernel times of %s", option), times, false,
                           message);
@@ -311,7 +293,6 @@ static int claim_platform(GHashTable *files, const char *option, const char *pat
 static int check_form(const struct output *output, const char *path, struct duet_message *message)
 {
     static const char *const others[] = {".png", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".gif"};
-
     if (output->write == write_schedule && !duet__schedule_is(path))
         return duet_fail(message, DUET_EINVAL,
                          "%s %s: end the name in .json or .json.gz, as --policy takes it",
@@ -329,7 +310,6 @@ static int claim_output(GHashTable *files, const struct duet__job *job, const st
 {
     g_auto(GStrv) paths = paths_of(job, output);
     int error = 0;
-
     if (paths[0] && !*path_of(job, output))
         error =
             duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''", output->option);
@@ -349,7 +329,6 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
     g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     const char *platform = duet__request_platform(&job->request), *xml = job->values.machine_xml;
     int error = 0;
-
     if (platform)
         error = claim_platform(files, job->platform_option, platform, message);
     if (job->graph_path && !error)
@@ -358,14 +337,12 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
         error = claim(files, g_strdup("--cases"), job->values.cases, false, message);
     for (size_t i = 0; i < job->request.policy_count && !error; i++) {
         g_autofree char *base = duet__policy_base(job->request.policies[i]);
-
         if (!duet_policy_find(base))
             error = claim(files, g_strdup_printf("--policy %s", base), base, false, message);
     }
     for (size_t i = 0; job->program && job->program[i] && !error; i++) {
         g_autofree char *found = i ? NULL : g_find_program_in_path(job->program[i]);
         const char *path = found ? found : job->program[i];
-
         if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
             error = claim(files, g_strdup(i ? "an argument of the program" : "the program"), path,
                           false, message);
@@ -374,7 +351,6 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
         error = claim_output(files, job, &outputs[i], message);
     if (xml && !error) {
         g_autofree char *times = g_strconcat(xml, ".kernels.json", NULL);
-
         error = claim(files, g_strdup("the kernel times of --machine-xml"), times, true, message);
     }
     return error;

@@ -24,7 +24,6 @@ struct shape {
 static void add(struct sum *sum, const struct duet__graph *graph, size_t task)
 {
     const double seconds = duet__graph_reference(graph, task);
-
     sum->tasks++;
     sum->timed += !isnan(seconds);
     sum->seconds += isnan(seconds) ? 0 : seconds;
@@ -37,12 +36,10 @@ static void measure(const struct duet__graph *graph, struct shape *shape)
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
     double *ends = g_new0(double, tasks + 1);
     uint32_t *levels = g_new0(uint32_t, tasks + 1), *widths = g_new0(uint32_t, tasks + 1);
-
     for (size_t i = 0; i < tasks; i++) {
         const double seconds = duet__graph_reference(graph, i);
         size_t count;
         const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
         add(&shape->all, graph, i);
         add(&shape->kernels[duet__graph_task(graph, i)->kernel], graph, i);
         shape->edges += count;
@@ -94,7 +91,6 @@ static void print_json(const struct duet__job *job, const struct duet__graph *gr
                        const struct shape *shape)
 {
     struct duet__json_writer json = {.stream = stdout, .indented = true};
-
     duet__json_print(&json, "{schema: 1, command: %s, name: %s, origin: %s, tasks: %zu, edges: %zu",
                      job->line, graph->name, graph->origin, shape->all.tasks, shape->edges);
     duet__json_print(&json, "data: %u, bytes: %" PRIu64 ", made_bytes: %" PRIu64, graph->data->len,
@@ -120,7 +116,6 @@ int duet__print_graph(struct duet__job *job, const char *path)
     struct shape shape = {0};
     struct duet__graph_models models;
     int error = duet__find_starpu(job, &models, &message);
-
     error = error ? error : duet__graph_read(path, &models, &graph, &message);
     if (error)
         return duet__job_refuse(error, &message);

@@ -36,7 +36,6 @@ struct facts {
 static const char *emulation(const struct facts *facts)
 {
     const char *emulate = facts->config->emulate;
-
     if (!emulate)
         return NULL;
     return strcmp(emulate, "free") != 0 ? "paced" : "free";
@@ -48,7 +47,6 @@ static const char *why_not(const struct survey_device *device)
     char name[32];
     int length = g_snprintf(name, sizeof name, "GPU %u: ", device->index);
     const char *why = device->why.text;
-
     return g_str_has_prefix(why, name) ? why + length : why;
 }
 
@@ -76,7 +74,6 @@ static void leave_processors(struct facts *facts)
 {
     const struct duet__survey *survey = &facts->info.survey;
     unsigned workers = facts->info.machine.worker_count;
-
     leave_rest(facts, survey->threads, survey->usable_threads, "hardware thread",
                g_strdup("this process is not to run there (its affinity, by taskset or a "
                         "container)"));
@@ -105,11 +102,9 @@ static void leave_devices(struct facts *facts)
     const struct duet__survey *survey = &facts->info.survey;
     const char *emulate = facts->config->emulate;
     const char *kind = facts->config->devices ? facts->config->devices : "cuda";
-
     for (unsigned d = 0; d < survey->device_count; d++) {
         const struct survey_device *device = &survey->devices[d];
         const struct survey_backend *backend = &survey->backends[device->backend];
-
         if (backend->kind != SURVEY_DEVICES || has_worker(&facts->info, d))
             continue;
         leave(facts,
@@ -144,7 +139,6 @@ static int find_facts(struct facts *facts, const struct duet_config *config,
                       struct duet_message *message)
 {
     int error = duet__info_open(&facts->info, config, true, message);
-
     *facts = (struct facts){.config = config,
                             .info = facts->info,
                             .unused = g_ptr_array_new_with_free_func(g_free),
@@ -185,7 +179,6 @@ static const char *plural(unsigned number)
 static int two_words(const char *text)
 {
     size_t length = strcspn(text, " ");
-
     if (text[length])
         length += 1 + strcspn(text + length + 1, " ");
     return (int)length;
@@ -229,7 +222,6 @@ static void put_memory(const struct facts *facts, FILE *stream)
     g_autofree char *all_text = duet__size_text(all), *left_text = duet__size_text(left);
     g_autofree char *pinned_text = duet__size_text(pinned);
     bool gpus = false;
-
     for (unsigned b = 0; b < survey->backend_count; b++)
         gpus |= survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count &&
                 strcmp(survey->backends[b].name, "opencl") != 0; /* OpenCL page-locks nothing */
@@ -249,7 +241,6 @@ static void put_memory(const struct facts *facts, FILE *stream)
 static void put_host(const struct facts *facts, FILE *stream)
 {
     const struct duet__survey *survey = &facts->info.survey;
-
     fprintf(stream, "\n%s\n", facts->host);
     duet__put_field(stream, "processors", AT, "%u core%s on %u socket%s, %u hardware thread%s",
                     survey->cores, plural(survey->cores), survey->sockets, plural(survey->sockets),
@@ -270,7 +261,6 @@ static void put_device(const struct survey_device *device, FILE *stream)
 {
     g_autofree char *usable = duet__size_text(device->memory_bytes);
     g_autofree char *all = duet__size_text(device->total_bytes);
-
     if (device->error)
         duet__put_field(stream, "", AT, "%u: cannot be used: %s", device->index, why_not(device));
     else
@@ -284,7 +274,6 @@ static void put_backend(const struct duet__survey *survey, unsigned number, FILE
     const struct survey_backend *backend = &survey->backends[number];
     const struct survey_device *first = survey->devices;
     const char *what;
-
     while (first < survey->devices + survey->device_count && first->backend != number)
         first++;
     if (!backend->count) {
@@ -327,10 +316,8 @@ static bool alike(const struct duet_worker *a, const struct duet_worker *b)
 static char *ranges(const int *numbers, unsigned count)
 {
     GString *text = g_string_new(NULL);
-
     for (unsigned i = 0; i < count; i++) {
         unsigned last = i;
-
         if (numbers[i] < 0)
             continue;
         while (last + 1 < count && numbers[last + 1] == numbers[last] + 1)
@@ -350,7 +337,6 @@ static void add_workers(const struct duet__info *info, struct duet__table *table
 {
     const struct duet_machine *machine = &info->machine;
     const struct duet_worker *worker = &machine->workers[first];
-
     duet__table_print(table, "%s%s%s\t%s\t%s\t%u", worker->name, count > 1 ? " ... " : "",
                       count > 1 ? machine->workers[first + count - 1].name : "",
                       machine->archs[worker->arch].name, machine->nodes[worker->node].name,
@@ -364,7 +350,6 @@ static void put_workers(const struct duet__info *info, FILE *stream)
 {
     const struct duet_machine *machine = &info->machine;
     struct duet__table table;
-
     duet__table_init(&table, "lllrll");
     duet__table_print(&table, "worker\tarchitecture\tmemory\tsocket\tbound to\twindow");
     for (unsigned w = 0, next; w < machine->worker_count; w = next) {
@@ -379,12 +364,10 @@ static void put_workers(const struct duet__info *info, FILE *stream)
 static void put_nodes(const struct duet_machine *machine, FILE *stream)
 {
     struct duet__table table;
-
     duet__table_init(&table, "lr");
     duet__table_print(&table, "memory\tfor data");
     for (unsigned n = 0; n < machine->node_count; n++) {
         uint64_t bytes = machine->nodes[n].capacity_bytes;
-
         duet__table_say(&table, machine->nodes[n].name);
         duet__table_add(&table, bytes ? duet__size_text(bytes) : g_strdup("all there is"));
     }
@@ -406,7 +389,6 @@ static char *carries(const struct duet_machine *machine, unsigned link)
     for (int out = 1; out >= 0; out--) {
         g_autoptr(GString) list = g_string_new(out ? "to" : "from");
         const size_t empty = list->len;
-
         for (unsigned n = 1; n < machine->node_count; n++)
             if (crosses(duet_machine_route(machine, out ? DUET_HOST : n, out ? n : DUET_HOST),
                         link))
@@ -420,12 +402,10 @@ static char *carries(const struct duet_machine *machine, unsigned link)
 static void put_links(const struct duet_machine *machine, FILE *stream)
 {
     struct duet__table table;
-
     duet__table_init(&table, "lrll");
     duet__table_print(&table, "link\tGB/s\t\tcopies");
     for (unsigned l = 0; l < machine->link_count; l++) {
         const struct duet_link *link = &machine->links[l];
-
         duet__table_print(&table, "%s\t%.3g\t%s", link->name, link->bandwidth_Bps / 1e9,
                           link->per_copy ? "for each" : "shared");
         duet__table_add(&table, carries(machine, l));
@@ -438,7 +418,6 @@ static void add_route(const struct duet_machine *machine, struct duet__table *ta
 {
     const struct duet_route *route = duet_machine_route(machine, source, destination);
     g_autoptr(GString) links = g_string_new(NULL);
-
     duet__table_print(table, "%s to %s", machine->nodes[source].name,
                       machine->nodes[destination].name);
     if (!route->direct) {
@@ -456,7 +435,6 @@ static void put_routes(const struct duet_machine *machine, FILE *stream)
 {
     unsigned nodes = machine->node_count;
     struct duet__table table;
-
     duet__table_init(&table, "lrrl");
     duet__table_print(&table, "route\tGB/s\tus\tover");
     for (unsigned s = 0; s < nodes; s++)
@@ -471,7 +449,6 @@ static void put_matrix(const struct duet_machine *machine, FILE *stream)
 {
     g_autofree char *sides = g_strnfill(machine->node_count, 'r');
     struct duet__table table;
-
     sides[0] = 'l';
     duet__table_init(&table, sides);
     duet__table_say(&table, "GB/s from, to");
@@ -481,7 +458,6 @@ static void put_matrix(const struct duet_machine *machine, FILE *stream)
         duet__table_say(&table, machine->nodes[s].name);
         for (unsigned d = 1; d < machine->node_count; d++) {
             const struct duet_route *route = duet_machine_route(machine, s, d);
-
             if (route->direct)
                 duet__table_print(&table, "%.3g", route->bandwidth_Bps / 1e9);
             else
@@ -501,11 +477,9 @@ static void put_summary(const struct duet_machine *machine, FILE *stream)
 {
     g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(g_free); /* one a pair */
     struct duet__table table;
-
     for (unsigned s = 1; s < machine->node_count; s++)
         for (unsigned d = 1; d < machine->node_count; d++) {
             const struct duet_route *route = duet_machine_route(machine, s, d);
-
             if (s != d)
                 g_ptr_array_add(kinds, route->direct ? g_strdup_printf("%.3g GB/s",
                                                                        route->bandwidth_Bps / 1e9)
@@ -542,7 +516,6 @@ static void put_machine(const struct facts *facts, FILE *stream)
 {
     const struct duet_machine *machine = &facts->info.machine;
     g_autofree char *resources = NULL;
-
     if (facts->info.error) {
         fputs("\nno machine for a run\n", stream);
         duet__put_field(stream, "", 2, "%s", facts->info.why.text);
@@ -573,10 +546,8 @@ static void put_kernels(const struct facts *facts, const char *kind,
                         duet_kernel_fn (*find)(const char *base), FILE *stream)
 {
     g_autoptr(GString) list = g_string_new(NULL);
-
     for (guint i = 0; i < facts->kernels->len; i++) {
         const char *name = facts->kernels->pdata[i];
-
         if (find(name))
             g_string_append_printf(list, "%s%s", list->len ? ", " : "", name);
     }
@@ -623,7 +594,6 @@ static void known(struct duet__json_writer *json, const char *key, bool is_known
 static void write_build(const struct facts *facts, struct duet__json_writer *json)
 {
     g_auto(GStrv) sanitizers = g_strsplit(DUET_BUILD_SANITIZERS, " ", -1);
-
     duet__json_print(
         json,
         "build: {version: %s, commit: %s, compiler: %s, type: %s, link_time_optimisation: %d, "
@@ -654,7 +624,6 @@ static void write_build(const struct facts *facts, struct duet__json_writer *jso
 static void write_host(const struct facts *facts, struct duet__json_writer *json)
 {
     const struct duet__survey *survey = &facts->info.survey;
-
     duet__json_print(json, "host: {name: %s, threads: %u, usable_threads: %u, usable_cores: %u",
                      facts->host, survey->threads, survey->usable_threads, survey->usable_cores);
     known(json, "quota_cores", survey->quota_cores, survey->quota_cores);
@@ -678,11 +647,9 @@ static void write_device(const struct survey_device *device, struct duet__json_w
 static void write_backends(const struct duet__survey *survey, struct duet__json_writer *json)
 {
     static const char *const kinds[] = {"cores", "devices", "emulated"};
-
     duet__json_print(json, "backends: [");
     for (unsigned b = 0; b < survey->backend_count; b++) {
         const struct survey_backend *backend = &survey->backends[b];
-
         duet__json_print(json,
                          "{name: %s, description: %s, kind: %s, count: %u, why: %s, devices: [",
                          backend->name, backend->description, kinds[backend->kind], backend->count,
@@ -705,7 +672,6 @@ static void write_worker(const struct duet__info *info, struct duet__json_writer
     const struct duet_arch *arch = &machine->archs[worker->arch];
     const struct survey_device *device =
         info->devices[w] < 0 ? NULL : &info->survey.devices[info->devices[w]];
-
     duet__json_print(json, "{name: %s, architecture: %s, programmed_by: %s", worker->name,
                      arch->name, arch->backend);
     duet__json_put_string(json, "backend",
@@ -722,7 +688,6 @@ static void write_route(const struct duet_machine *machine, struct duet__json_wr
                         unsigned source, unsigned destination)
 {
     const struct duet_route *route = duet_machine_route(machine, source, destination);
-
     duet__json_print(
         json,
         "{source: %s, destination: %s, direct: %d, bandwidth_Bps: %g, latency_s: %g, links: [",
@@ -737,7 +702,6 @@ static void write_machine(const struct facts *facts, struct duet__json_writer *j
 {
     const struct duet_machine *machine = &facts->info.machine;
     const struct duet_config *config = facts->config;
-
     duet__json_print(json,
                      "machine: {name: %s, emulation: %s, scale: %g, gpu_streams: %u, lose: %s, "
                      "workers: [",
@@ -748,7 +712,6 @@ static void write_machine(const struct facts *facts, struct duet__json_writer *j
     duet__json_print(json, "], nodes: [");
     for (unsigned n = 0; n < machine->node_count; n++) {
         uint64_t bytes = machine->nodes[n].capacity_bytes;
-
         duet__json_print(json, "{name: %s", machine->nodes[n].name);
         known(json, "capacity_bytes", bytes, bytes);
         duet__json_print(json, "}");
@@ -768,7 +731,6 @@ static void write_machine(const struct facts *facts, struct duet__json_writer *j
 static void write_json(const struct facts *facts, FILE *stream)
 {
     struct duet__json_writer json = {.stream = stream, .indented = true};
-
     duet__json_print(&json, "{schema: 1, command: %s", "info");
     write_build(facts, &json);
     write_host(facts, &json);
@@ -784,7 +746,6 @@ static void write_json(const struct facts *facts, FILE *stream)
     duet__json_print(&json, "], kernels: [");
     for (guint i = 0; i < facts->kernels->len; i++) {
         const char *name = facts->kernels->pdata[i];
-
         duet__json_print(&json, "{name: %s, cpu: %d, cuda: %d, opencl: %d}", name,
                          duet__kernel(name) != NULL, duet__cuda_kernel(name) != NULL,
                          duet__opencl_kernel(name) != NULL);
@@ -808,7 +769,6 @@ static int show(const struct facts *facts, const struct duet__job *job)
 {
     struct duet_message message = {""};
     int status;
-
     (job->values.json ? write_json : put_text)(facts, stdout);
     status = duet__finish_output();
     if (write_platform(facts, job->values.machine_xml, &message) && status == DUET__DONE)
@@ -821,7 +781,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     struct facts facts = {0};
     int status, error;
-
     if (argc > 1)
         return duet__complain(DUET__MISUSED, "duet info takes options only, not '%s'", argv[1]);
     error = duet__job_check_emulation(job, &message);

@@ -11,7 +11,6 @@
 static char *quote(int argc, char *const *argv)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
-
     g_ptr_array_add(words, (char *)(uintptr_t) "duet");
     for (int i = 0; i < argc; i++)
         g_ptr_array_add(words, argv[i]);
@@ -51,7 +50,6 @@ void duet__job_take_values(struct duet__job *job)
 {
     const struct duet__values *values = &job->values;
     struct duet__request *request = &job->request;
-
     request->config = values->config;
     request->config.policy = NULL; /* there may be several, and runs have one each */
     request->config.strict = true; /* tiles that fit no GPU are more likely a mistake than meant */
@@ -70,7 +68,6 @@ void duet__job_take_values(struct duet__job *job)
 static int job_parse(struct duet__job *job, int *argc, char ***argv)
 {
     const struct duet__values *values = &job->values;
-
     if (!duet__job_options(job, argc, argv))
         return DUET__MISUSED;
     duet__job_take_values(job);
@@ -88,7 +85,6 @@ int duet__command_run(const struct duet__command *command, int argc, char **argv
     struct duet__job job;
     unsigned count;
     int status;
-
     duet__job_init(&job, command, argc, argv);
     status = job_parse(&job, &argc, &argv);
     if (status < 0)
@@ -110,7 +106,6 @@ int duet__job_refuse(int error, const struct duet_message *message)
 int duet__job_complain(const char *what, int error, const char *message)
 {
     int status = duet__status_of(error);
-
     if (status == DUET__MISUSED)
         return duet__complain(status, "%s", message);
     return duet__complain(status, "%s failed: %s", what, message);
@@ -140,7 +135,6 @@ int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
     const char *directory = g_getenv("STARPU_PERF_MODEL_DIR"), *host = g_getenv("STARPU_HOSTNAME");
     char *own = duet__request_keep(&job->request, g_strdup(job->values.starpu_models));
     char *colon = own ? strrchr(own, ':') : NULL;
-
     if (colon)
         *colon++ = 0;
     if (own && !g_file_test(own, G_FILE_TEST_IS_DIR))
@@ -165,7 +159,6 @@ static int read_graph(struct duet__job *job, const char *path, struct duet_messa
     static const char *const options[] = {"n", "tile", "precision", "param"};
     struct duet__graph_models models;
     int error;
-
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         if (duet__given(job, options[i]))
             return duet_fail(message, DUET_EINVAL,
@@ -187,7 +180,6 @@ int duet__job_find_workload(struct duet__job *job, const char *name,
                             const struct duet__workload **out, struct duet_message *message)
 {
     g_autoptr(GString) known = g_string_new(NULL);
-
     *out = name ? duet__workload_find(name) : NULL;
     if (!*out && name && duet__is_file(name) &&
         job->command->where &
@@ -216,7 +208,6 @@ int duet__job_take_program(const struct duet__job *job, const char *named,
 {
     static const char *const of_workloads[] = {"n",      "tile",  "precision", "param",
                                                "verify", "cases", "speed"};
-
     if (named)
         return duet_fail(message, DUET_EINVAL,
                          "a workload, %s, or a program behind --, but not both", named);
@@ -240,7 +231,6 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
 {
     struct duet__request *request = &job->request;
     int error;
-
     if (job->program)
         error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, request, message);
     else if (argc > 2)
@@ -261,7 +251,6 @@ int duet__job_take_problem(const struct duet__values *values, struct duet__reque
     struct duet__problem *problem = &request->problem;
     bool real = !duet__request_platform(request) && workload->real_n;
     int error = 0;
-
     problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
     problem->tile = values->tile ? values->tile
                     : real       ? workload->real_tile
@@ -301,7 +290,6 @@ int duet__job_check_emulation(struct duet__job *job, struct duet_message *messag
         {"pin", paced, of_computing},
         {"lose", !emulate, "is for emulated GPUs: --emulate free, or --emulate PLATFORM"},
     };
-
     job->platform_option = "--emulate";
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++)
         if (checks[i].wrong && duet__given(job, checks[i].option))
@@ -319,7 +307,6 @@ static int check_windows(const struct duet__job *job, struct duet_message *messa
     const struct duet_config *config = &job->request.config;
     const char *platform = duet__request_platform(&job->request);
     unsigned window = config->gpu_window ? config->gpu_window : USUAL;
-
     if (!config->gpu_window_short || config->gpu_window_short >= window)
         return 0;
     if (!config->gpu_window && platform && g_str_has_suffix(platform, ".xml"))
@@ -333,7 +320,6 @@ static int check_windows(const struct duet__job *job, struct duet_message *messa
 int duet__job_check_machine(struct duet__job *job, struct duet_message *message)
 {
     char **links = job->values.links;
-
     if (links)
         job->request.config.links = duet__request_keep(&job->request, g_strjoinv(",", links));
     return check_windows(job, message);
@@ -355,12 +341,10 @@ static void add_kernel(const struct duet__job *job, const char *kernel,
     const GPtrArray *columns = job->graph->archs;
     const bool measured = duet__calibration_find(calibration, kernel, arch->name) != NULL;
     g_autofree char *origin = duet__platform_origin(job->platform, kernel, arch->name);
-
     for (guint c = 0; c < columns->len; c++) {
         /* machines without kernel times are there for the times of graphs */
         const bool own = !strcmp(columns->pdata[c], arch->name) ||
                          (!calibration->count && !strcmp(columns->pdata[c], arch->backend));
-
         *all_s += seconds[c];
         if (strstr(origin, "estimated"))
             from_s[columns->len] += seconds[c];
@@ -378,12 +362,10 @@ void duet__job_guess(struct duet__job *job)
     g_autofree double *sources = duet__graph_sources(&job->request.problem, machine);
     g_autoptr(GString) text = g_string_new(NULL);
     const double *seconds = sources;
-
     job->guesses = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (unsigned a = 0; a < machine->arch_count; a++) {
         double *from_s = g_new0(double, columns->len + 1);
         double all_s = 0;
-
         for (guint k = 0; k < job->graph->kernels->len; k++, seconds += columns->len)
             add_kernel(job, duet__graph_kernel_name(job->graph, k), &machine->archs[a], seconds,
                        from_s, &all_s);

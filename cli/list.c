@@ -16,7 +16,6 @@
 void duet__print_policies(void)
 {
     const struct duet_policy *policy;
-
     for (size_t i = 0; (policy = duet_policy_at(i)); i++) {
         printf("%-16s %s\n%-16s   %s\n", policy->name, policy->description, "", policy->source);
         for (const struct duet_policy_parameter *one = policy->parameters; one && one->name; one++)
@@ -44,7 +43,6 @@ static bool can_be_dealt(const struct duet__workload *workload)
 static void print_workload(const struct duet__workload *workload)
 {
     const struct duet__parameter *parameter = workload->parameters;
-
     printf("%-16s %s\n%-16s   %s\n%-16s   ", workload->name, workload->description, "",
            workload->source, "");
     for (size_t i = 0; workload->kernels[i]; i++)
@@ -71,11 +69,9 @@ static int with_platforms(const char *name, void (*print)(const struct duet__pla
     g_auto(GStrv) all = name ? NULL : duet__platform_names();
     const char *one[] = {name, NULL};
     int status = DUET__DONE;
-
     for (const char *const *at = all ? (const char *const *)all : one; *at && !status; at++) {
         struct duet_message message = {""};
         struct duet__platform *platform = NULL;
-
         if (duet__platform_load(*at, &platform, &message))
             status = duet__complain(DUET__MISUSED, "%s", message.text);
         else
@@ -94,13 +90,11 @@ static void print_platform(const struct duet__platform *platform)
 static void print_curve(const struct duet__platform *platform, const struct duet__curve *curve)
 {
     g_autofree char *origin = duet__platform_origin(platform, curve->kernel, curve->arch);
-
     printf("%s: %s on %s\n  %s\n", platform->name, curve->kernel, curve->arch, origin);
     printf("  %8s %14s %12s %12s %10s %8s\n", "tile", "work", "mean ms", "deviation ms", "GFlop/s",
            "samples");
     for (size_t i = 0; i < curve->count; i++) {
         const struct duet__point *point = &curve->points[i];
-
         if (point->size > 0)
             printf("  %8.0f", point->size);
         else
@@ -117,7 +111,6 @@ static void print_kernels(const struct duet__platform *platform)
     const struct duet__calibration *calibration = &platform->calibration;
     g_autofree char *holes = NULL;
     struct duet_machine machine;
-
     for (size_t i = 0; i < calibration->count; i++)
         print_curve(platform, &calibration->curves[i]);
     if (duet__platform_build(platform, &whole, &machine, NULL))
@@ -138,7 +131,6 @@ static void print_device(const struct duet__device *device)
         : device->links > 0
             ? g_strdup_printf("%u x %.4g GB/s", device->links, device->link_Bps * 1e-9)
             : g_strdup("-");
-
     printf("%-13s", device->name);
     if (device->cores > 0)
         printf(" %5u %4.2f", device->cores, device->clock_Hz * 1e-9);
@@ -156,7 +148,6 @@ static int print_devices(void)
     struct duet__catalogue catalogue;
     struct duet_message message = {""};
     int error = duet__catalogue_load(&catalogue, &message);
-
     for (unsigned gpu = 0; gpu < 2 && !error; gpu++) {
         printf("%-13s %s  double  single gemm    GB/s PCIe  own links       year  confirmed\n",
                gpu ? "GPU" : "CPU", gpu ? " memory GB" : "cores  GHz");
@@ -178,10 +169,8 @@ static int print_devices(void)
 static void print_options(void)
 {
     const struct duet__option *setting;
-
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         char *line = g_strjoin(" ", setting->name, setting->value, NULL);
-
         printf("%-34s %s\n%-34s  ", line, setting->help, "");
         for (size_t k = 0; duet__commands[k]; k++)
             if (setting->where & duet__commands[k]->where)
@@ -212,7 +201,6 @@ static int work(struct duet__job *job, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     int status = -1;
-
     if (job->values.json && (!name || !duet__is_file(name)))
         return duet__complain(DUET__MISUSED, "--json is for the file of a task graph");
     if (argc > 2)

@@ -31,7 +31,6 @@ static int unknown(const char *name)
 {
     GString *known = g_string_new(NULL);
     int status;
-
     for (size_t i = 0; duet__commands[i]; i++)
         g_string_append_printf(known, "%s%s", i ? ", " : "", duet__commands[i]->name);
     status = duet__complain(DUET__MISUSED, "unknown command '%s', known are: %s (duet --help)",
@@ -45,7 +44,6 @@ static int unknown(const char *name)
 static bool is_of_ranks(const struct duet__command *command, int argc, char **argv)
 {
     bool found = command == &duet__study_command;
-
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         found |= command != &duet__calibrate_command && g_str_has_prefix(argv[i], "--nodes");
     return found;
@@ -54,7 +52,6 @@ static bool is_of_ranks(const struct duet__command *command, int argc, char **ar
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
-
     /* sets the terminal's characters, but leaves the point in numbers */
     setlocale(LC_CTYPE, "");
     if (!name)

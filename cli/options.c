@@ -24,7 +24,6 @@ int duet__exclude(const struct duet__job *job, const char *first, const char *se
 static const struct duet__option *find(unsigned where, const char *option)
 {
     const struct duet__option *setting;
-
     for (size_t i = 0; (setting = duet__option_at(i)); i++)
         if (setting->where & where && (option[1] == '-' ? strcmp(option + 2, setting->name) == 0
                                                         : option[1] == setting->letter))
@@ -43,7 +42,6 @@ int duet__job_set(struct duet__job *job, const struct duet__option *option, cons
 {
     char *label = g_strconcat("--", option->name, NULL), *own = g_strdup(text ? text : "");
     const struct duet__given given = {option, own};
-
     g_array_append_val(job->given, given);
     g_ptr_array_add(job->values.kept, label);
     g_ptr_array_add(job->values.kept, own);
@@ -53,7 +51,6 @@ int duet__job_set(struct duet__job *job, const struct duet__option *option, cons
 unsigned duet__job_factors(const struct duet__job *job)
 {
     const unsigned of_runs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY | DUET__IN_TUNE;
-
     return job->command->where & of_runs             ? DUET__FACTOR
            : job->command->where & DUET__IN_VALIDATE ? DUET__CASE
                                                      : 0;
@@ -68,7 +65,6 @@ static int note_several(struct duet__job *job, const struct duet__option *option
     g_autofree char *label = g_strconcat("--", option->name, NULL);
     struct duet__given given = {option, g_strdup(text ? text : "")};
     int error = 0;
-
     g_ptr_array_add(job->values.kept, (char *)(uintptr_t)given.text);
     *several = option->where & duet__job_factors(job) && strcmp(given.text, "help") != 0;
     if (*several && !(job->command->where & of_tables)) {
@@ -92,7 +88,6 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
     const bool list = setting->where & duet__job_factors(job);
     bool several = false;
     int wrong = 0;
-
     if (g_strv_contains(once, setting->name) && duet__given(job, setting->name))
         wrong = duet_fail(&message, DUET_EINVAL, "--%s is given twice%s", setting->name,
                           list ? ": give several as a list, A,B" : "");
@@ -113,7 +108,6 @@ static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **e
 {
     int left = 1;
     bool good = true;
-
     for (int i = 1; i < *argc; i++) {
         const char *equals = g_str_has_prefix(argv[i], "--") ? strchr(argv[i], '=') : NULL;
         g_autofree char *name =
@@ -121,7 +115,6 @@ static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **e
         const struct duet__option *option =
             g_str_has_prefix(name, "--") ? find(job->command->where, name) : NULL;
         bool word = option && !equals && i + 1 < *argc && duet__option_takes(option, argv[i + 1]);
-
         if (good && option && !option->value && (equals || word))
             good = take(name, word ? argv[++i] : equals + 1, job, error);
         else
@@ -143,7 +136,6 @@ static GOptionGroup *make_group(struct duet__job *job)
 {
     GOptionGroup *group = g_option_group_new(NULL, NULL, NULL, job, NULL);
     const struct duet__option *setting;
-
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         const GOptionEntry entries[] = {{.long_name = setting->name,
                                          .short_name = setting->letter,
@@ -153,7 +145,6 @@ static GOptionGroup *make_group(struct duet__job *job)
                                          .description = setting->help,
                                          .arg_description = setting->value},
                                         {0}};
-
         if (setting->where & job->command->where)
             g_option_group_add_entries(group, entries);
     }
@@ -170,7 +161,6 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
                                    DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT |
                                    DUET__IN_STUDY | DUET__IN_TUNE | DUET__IN_OPENMP;
     bool good;
-
     for (int i = 1; command->where & with_programs && i < *argc && !job->program; i++)
         if (strcmp((*argv)[i], "--") == 0) {
             job->program = *argv + i + 1;

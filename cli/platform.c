@@ -25,12 +25,10 @@ static bool is_near(const char *a, const char *b)
 static char *find_meant(GHashTable *names, const char *name)
 {
     g_autofree char *meant = NULL;
-
     for (size_t w = 0; duet__workload_at(w); w++)
         for (const char *const *kernel = duet__workload_at(w)->kernels; *kernel; kernel++)
             for (const char *precision = "sd"; *precision; precision++) {
                 g_autofree char *own = g_strdup_printf("%c%s", *precision, *kernel);
-
                 if (strcmp(own, name) == 0)
                     return NULL;
                 if (is_near(own, name) && !g_hash_table_contains(names, own)) {
@@ -47,13 +45,11 @@ static bool check_names(const char *name, const struct duet__calibration *calibr
     g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     bool any = false;
-
     for (size_t i = 0; i < calibration->count; i++)
         g_hash_table_add(names, calibration->curves[i].kernel);
     for (size_t i = 0; i < calibration->count; i++) {
         char *kernel = calibration->curves[i].kernel;
         g_autofree char *meant = g_hash_table_add(seen, kernel) ? find_meant(names, kernel) : NULL;
-
         if (meant)
             printf("%s: no workload has a kernel %s: is it %s, which has no times?\n", name, kernel,
                    meant);
@@ -69,7 +65,6 @@ static int check(const char *name)
     struct duet__platform *platform = NULL;
     char **found;
     int status = DUET__DONE;
-
     if (duet__platform_load(name, &platform, &message))
         return duet__complain(DUET__MISUSED, "%s", message.text);
     found = duet__platform_suspicions(platform);
@@ -98,7 +93,6 @@ struct wanted {
 static char *cut(char *text, char mark)
 {
     char *at = strchr(text, mark);
-
     if (at)
         *at++ = '\0';
     return at;
@@ -111,7 +105,6 @@ static int read_cpus(struct wanted *wanted, const char *text, struct duet_messag
     uint64_t sockets = 0, cores = 0;
     char *each;
     int error;
-
     if (!text)
         return duet_fail(message, DUET_EINVAL,
                          "which CPUs? --cpus SOCKETSxCORES:DEVICE, such as 2x32:epyc-9654");
@@ -135,12 +128,10 @@ static int read_gpus(struct wanted *wanted, char **texts, struct duet_message *m
 {
     struct duet__assembly *a = &wanted->assembly;
     int error = 0;
-
     a->gpus = wanted->groups;
     for (; texts && *texts && !error; texts++) {
         uint64_t count = 0;
         char *device = cut(*texts, ':');
-
         if (!device || a->group_count == G_N_ELEMENTS(wanted->groups))
             return duet_fail(message, DUET_EINVAL, "--gpus takes NUMBER:DEVICE, such as 4:a100%s",
                              device ? ", at most 16 times" : "");
@@ -153,11 +144,9 @@ static int read_gpus(struct wanted *wanted, char **texts, struct duet_message *m
 static int read_links(struct wanted *wanted, char **texts, struct duet_message *message)
 {
     int error = 0;
-
     for (; texts && *texts && !error; texts++) {
         struct duet__link_override link = {.name = *texts};
         char *value = cut(*texts, '=');
-
         if (!value)
             return duet_fail(message, DUET_EINVAL, "--link takes NAME=BANDWIDTH, not '%s'", *texts);
         error = duet__parse_change("--link", value, &link.bandwidth_Bps, &link.factor, message);
@@ -171,7 +160,6 @@ static int read_links(struct wanted *wanted, char **texts, struct duet_message *
 static int check_out(const struct duet__job *job, struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
-
     if (!values->out)
         return duet_fail(message, DUET_EINVAL, "where to? --out FILE.json");
     if (!values->replace && g_file_test(values->out, G_FILE_TEST_EXISTS))
@@ -185,7 +173,6 @@ static int read_wanted(struct wanted *wanted, const struct duet__job *job,
 {
     const struct duet__values *values = &job->values;
     int error = duet__exclude(job, "nvlink", "nvswitch", message);
-
     error = error ? error : check_out(job, message);
     wanted->out = g_strdup(values->out);
     error =
@@ -209,7 +196,6 @@ static int make(const struct wanted *wanted, const char *path, struct duet_messa
     struct duet__catalogue catalogue;
     struct duet__platform platform = {.name = ""};
     int error = duet__catalogue_load(&catalogue, message);
-
     if (!error)
         error = duet__platform_assemble(&catalogue, &wanted->assembly, &platform, message);
     if (!error)
@@ -226,7 +212,6 @@ static int new (const struct duet__job *job, int argc, char *const *argv)
     struct wanted wanted = {.links = g_array_new(FALSE, FALSE, sizeof(struct duet__link_override))};
     struct duet_message message = {""};
     int error = 0;
-
     if (argc > 2)
         error = duet_fail(&message, DUET_EINVAL, "duet platform new takes options only, not '%s'",
                           argv[2]);
@@ -254,7 +239,6 @@ static int import(struct duet__job *job, int argc, char *const *argv)
     int error = argc > 2 ? duet_fail(&message, DUET_EINVAL,
                                      "duet platform import takes options only, not '%s'", argv[2])
                          : duet__find_starpu(job, &from, &message);
-
     for (const char *const *option = of_new; *option && !error; option++)
         if (duet__given(job, *option))
             error = duet_fail(&message, DUET_EINVAL, "duet platform import has no option --%s",
@@ -276,7 +260,6 @@ static int import(struct duet__job *job, int argc, char *const *argv)
 static int work(struct duet__job *job, int argc, char **argv)
 {
     int status = DUET__DONE, ended;
-
     if (argc > 1 && strcmp(argv[1], "new") == 0)
         return new (job, argc, argv);
     if (argc > 1 && strcmp(argv[1], "import") == 0)
@@ -291,7 +274,6 @@ static int work(struct duet__job *job, int argc, char **argv)
         return duet__complain(DUET__MISUSED, "which platform? a name or a file");
     for (int i = 2; i < argc && status != DUET__MISUSED; i++) {
         int own = check(argv[i]);
-
         status = own == DUET__DONE ? status : own;
     }
     ended = duet__finish_output();

@@ -16,7 +16,6 @@ char **duet__preload(char **environment, const char *library)
 {
     const char *before = g_environ_getenv(environment, "LD_PRELOAD");
     g_autofree char *all = g_strconcat(library, before && *before ? ":" : NULL, before, NULL);
-
     return g_environ_setenv(environment, "LD_PRELOAD", all, true);
 }
 
@@ -27,7 +26,6 @@ static char **make_environment(const struct duet__openmp *run, const char *libra
     g_autofree char *threads = g_strdup_printf("%" G_GUINT64_FORMAT, run->threads);
     g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, run->bytes);
     g_autofree char *loops = g_strdup_printf("%" G_GUINT64_FORMAT, run->loops);
-
     if (run->threads)
         list = g_environ_setenv(list, "OMP_NUM_THREADS", threads, true);
     if (run->on_duet) {
@@ -49,7 +47,6 @@ static char **make_environment(const struct duet__openmp *run, const char *libra
 static void admit(void *data)
 {
     sigset_t none;
-
     (void)data;
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -65,7 +62,6 @@ static int spawn(const struct duet__openmp *run, char **environment, int *number
     struct duet__signals signals;
     int status = -1;
     GPid child;
-
     if (run->quiet)
         flags |= G_SPAWN_STDOUT_TO_DEV_NULL;
     *number = 0;
@@ -73,7 +69,6 @@ static int spawn(const struct duet__openmp *run, char **environment, int *number
     if (g_spawn_async(NULL, run->program, environment, flags, admit, NULL, &child, error)) {
         while (waitpid(child, &status, WNOHANG) == 0) {
             int came = duet__signals_take(&signals, look_s);
-
             if (came && came != SIGINT)
                 kill(child, came);
             *number = came ? came : *number;
@@ -90,7 +85,6 @@ int duet__openmp_run(const struct duet__openmp *run, int *number)
     g_autoptr(GError) error = NULL;
     GStatBuf before = {0}, after = {0};
     int status;
-
     if (!library && run->on_duet)
         return duet__complain(DUET__MISUSED, "libduet-gomp.so is not where this duet is installed");
     if (!library)
@@ -129,7 +123,6 @@ static int work(struct duet__job *job, int argc, char **argv)
                                      .static_loops = job->values.static_loops};
     g_autofree char *folder = g_path_get_dirname(run.out);
     int refused, number;
-
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
     /* a bad name is refused before the program has run for hours */
@@ -175,7 +168,6 @@ static int execute(struct duet__job *job, int argc, char **argv)
     char **program = job->program ? job->program : argv + 1;
     g_autofree char *library = duet__module_path("gomp");
     g_auto(GStrv) environment = g_get_environ();
-
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet openmp -- ./program");
     if (!library)
@@ -184,7 +176,6 @@ static int execute(struct duet__job *job, int argc, char **argv)
     for (guint i = 0; i < job->given->len; i++) {
         const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
         g_autofree char *name = variable_of(given->option);
-
         environment =
             g_environ_setenv(environment, name, given->option->value ? given->text : "1", true);
     }

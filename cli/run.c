@@ -23,7 +23,6 @@ static bool is_simulated(const struct duet__job *job)
 static int find_platform(struct duet__job *job, struct duet_message *message)
 {
     const char *platform = job->values.platform;
-
     if (!platform)
         return duet_fail(message, DUET_EINVAL,
                          "which machine? --platform NAME (duet list platforms shows them)");
@@ -42,7 +41,6 @@ static int check_workload(const struct duet__job *job, struct duet_message *mess
 {
     const struct duet__request *request = &job->request;
     const char *name = job->graph ? job->graph_path : request->workload->name;
-
     if (!duet__request_platform(request) && !request->workload->generate &&
         !request->workload->program)
         return duet_fail(message, DUET_EINVAL,
@@ -64,7 +62,6 @@ static void remark(const struct duet__job *job)
     const struct duet__request *request = &job->request;
     g_autoptr(GPtrArray) kernels = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *kept = duet__open_kept_links(job->platform, &request->config), *holes = NULL;
-
     for (size_t i = 0; request->workload->kernels[i]; i++)
         g_ptr_array_add(kernels, g_strdup_printf("%c%s", request->problem.precision,
                                                  request->workload->kernels[i]));
@@ -86,7 +83,6 @@ static bool draws(const struct duet__job *job)
 {
     for (size_t c = 0; c < job->platform->calibration.count; c++) {
         const struct duet__curve *curve = &job->platform->calibration.curves[c];
-
         if (!g_hash_table_contains(job->graph->kernel_index, curve->kernel))
             continue;
         for (size_t p = 0; p < curve->count; p++)
@@ -103,7 +99,6 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     int error = job->platform
                     ? 0
                     : duet__platform_load(duet__request_platform(request), &job->platform, message);
-
     if (error)
         return error;
     duet__calibration_select(&job->platform->calibration, request->config.context);
@@ -133,7 +128,6 @@ static const char improved[] = "improved";
 static int take_improvement(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
-
     if (request->workload->program)
         return duet_fail(message, DUET_EINVAL,
                          "--improve simulates a task graph over and over: duet export makes one of "
@@ -156,7 +150,6 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
                     struct duet_message *message)
 {
     int error = duet__job_check_run(job, message);
-
     if (!job->values.reps)
         job->request.reps = !is_simulated(job)            ? 5
                             : job->values.config.interval ? DUET_PREDICTIVE_USUAL
@@ -210,7 +203,6 @@ static int print(const struct duet__job *job, const struct duet__report *report)
 static int judge(const struct duet__report *report, size_t runs)
 {
     size_t wrong = 0;
-
     for (size_t i = 0; i < report->series_count; i++)
         wrong += duet__report_summarise(&report->series[i]).failed;
     if (!wrong)
@@ -225,7 +217,6 @@ static int judge(const struct duet__report *report, size_t runs)
 static int complain(const struct duet__job *job, const struct duet__series *series, bool some)
 {
     int status = DUET__DONE;
-
     for (size_t i = 0; i < job->request.policy_count; i++) {
         const char *text = series[i].message.text;
         g_autofree char *what =
@@ -233,7 +224,6 @@ static int complain(const struct duet__job *job, const struct duet__series *seri
                                                 job->request.policies[i], series[i].failed_seed)
                               : g_strdup_printf("the run of %s", job->request.policies[i]);
         bool told = false;
-
         for (size_t k = 0; k < i; k++)
             told |= series[k].error && strcmp(series[k].message.text, text) == 0;
         if (series[i].error && some)
@@ -258,7 +248,6 @@ static int report(const struct duet__job *job, const struct duet__series *series
     const char *who = ""; /* the node that the signal came to, if there are several */
     size_t runs = 0, failed = 0;
     int status = DUET__DONE, written, wrong;
-
     for (size_t i = 0; i < request->policy_count; i++) {
         runs += series[i].count;
         failed += series[i].error != 0;
@@ -299,7 +288,6 @@ static void announce(const struct duet__job *job)
     size_t runs = request->policy_count * request->reps;
     int rate = duet__request_nodes(request) > 1 ? OF_NODES_PER_S : TASKS_PER_S;
     double seconds = (double)tasks * (double)runs / rate / (double)MIN(runs, request->jobs);
-
     if (job->values.quiet || seconds < LONG_S)
         return;
     fprintf(stderr, "duet: %" PRIu64 " tasks in each of %zu run%s: expect about %.1f %s\n", tasks,
@@ -317,7 +305,6 @@ static void improve(struct duet__job *job, struct duet__series *series, int *num
     struct duet__improved out;
     double best_s = INFINITY, found_s, bound_s;
     size_t best = last;
-
     for (size_t i = 0; i < last; i++)
         if (series[i].count && series[i].runs[0].stats.makespan_s < best_s) {
             best_s = series[i].runs[0].stats.makespan_s;
@@ -361,7 +348,6 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
     struct duet__progress progress;
     struct duet__monitor monitor = {0};
     int error;
-
     if (is_simulated(job) && job->in_table) {
         series->policy = request->policies[0];
         series->runs = g_new0(struct duet__run, 1);
@@ -371,7 +357,6 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
     }
     if (is_simulated(job)) {
         struct duet__request given = *request;
-
         given.policy_count -= job->values.improve_s > 0;
         announce(job);
         duet__progress_init(&progress, !job->values.quiet, tasks * runs, runs);
@@ -392,7 +377,6 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
 static bool is_told_by_another(const struct duet__job *job)
 {
     unsigned count;
-
     return job->together && duet__launched_as(&count) > 0;
 }
 
@@ -401,7 +385,6 @@ static int make_and_report(struct duet__job *job)
     g_autofree struct duet__series *series = g_new0(struct duet__series, job->request.policy_count);
     struct duet_message message = {""};
     int number = 0, error = make_runs(job, series, &number, &message), status;
-
     if (is_told_by_another(job))
         status = DUET__DONE;
     else
@@ -420,7 +403,6 @@ static void put_error(FILE *rows, int status, const char *text)
 {
     g_autofree char *own = duet__own_options(text);
     struct duet__json_writer json = {.stream = rows};
-
     duet__json_print(&json, "{status: %u, error: %s}", (unsigned)status, own);
 }
 
@@ -431,7 +413,6 @@ void duet__job_rows(struct duet__job *job, const char *workload, FILE *rows)
     struct duet__series series = {0};
     int number, error = read_all(job, workload ? 2 : 1, words, &message);
     bool passes = true;
-
     if (error) {
         put_error(rows, error == DUET_EIO ? DUET__MISUSED : duet__status_of(error), message.text);
         return;
@@ -463,7 +444,6 @@ static int work(struct duet__job *job, int argc, char **argv)
 {
     struct duet_message message = {""};
     int error, status;
-
     job->together = !is_simulated(job) && duet__processes_share(&job->request);
     if (job->several && duet__given(job, "nodes") && !is_simulated(job))
         return duet__complain(DUET__MISUSED, "runs on several nodes are no table: one command for "

@@ -15,7 +15,6 @@ bool duet__schedule_in(const char *path)
     g_autofree char *text = NULL;
     struct duet_message message;
     size_t length = 0;
-
     return duet__schedule_is(path) &&
            !duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, &message) &&
            g_strstr_len(text, (gssize)length, "\"schedule\"") &&
@@ -26,14 +25,12 @@ bool duet__schedule_in(const char *path)
 static const char *name_of(const struct duet__schedule *schedule, size_t task)
 {
     unsigned kernel = schedule->tasks[task].kernel;
-
     return kernel ? schedule->kernels.list->pdata[kernel - 1] : "?";
 }
 
 static const char *worker_of(const struct duet__schedule *schedule, size_t task)
 {
     uint32_t worker = task < schedule->count ? schedule->tasks[task].worker : DUET__UNPLANNED;
-
     return worker == DUET__UNPLANNED ? "" : schedule->workers.list->pdata[worker];
 }
 
@@ -47,7 +44,6 @@ static double seconds_of(const struct duet__schedule *schedule, size_t task)
 static double makespan_of(const struct duet__schedule *schedule)
 {
     double last_s = NAN;
-
     for (size_t i = 0; i < schedule->count; i++)
         last_s = fmax(last_s, schedule->tasks[i].end_s);
     return schedule->makespan_s > 0 ? schedule->makespan_s : last_s;
@@ -57,7 +53,6 @@ static void print_schedule(const struct duet__schedule *schedule)
 {
     struct duet__table table;
     const double makespan_s = makespan_of(schedule);
-
     printf("%s: a schedule of %zu tasks", schedule->path, schedule->planned);
     printf(isnan(makespan_s) ? "\n\n" : ", planned makespan %.5g s\n\n", makespan_s);
     duet__table_init(&table, "lrrrr");
@@ -65,7 +60,6 @@ static void print_schedule(const struct duet__schedule *schedule)
     for (unsigned w = 0; w < schedule->workers.list->len; w++) {
         const size_t first = schedule->first[w], end = schedule->first[w + 1];
         double busy_s = 0;
-
         for (size_t i = first; i < end; i++)
             busy_s += seconds_of(schedule, schedule->order[i]);
         duet__table_say(&table, schedule->workers.list->pdata[w]);
@@ -81,7 +75,6 @@ int duet__list_schedule(const char *path)
     const struct duet__schedule *schedule;
     struct duet_message message;
     int error = duet__schedule_load(path, &schedule, &message);
-
     if (error)
         return duet__job_refuse(error, &message);
     print_schedule(schedule);
@@ -95,7 +88,6 @@ void duet__run_plan_make(const char *policy, const struct duet__recording *recor
     const struct duet_policy *found;
     const struct duet__schedule *schedule;
     struct duet_message message;
-
     if (!recording || duet__policy_load(policy, &found, values, &message))
         return;
     schedule = duet__followed(found);
@@ -120,11 +112,9 @@ static void print_moves(const struct duet__schedule *a, const struct duet__sched
     const double first_s = makespan_of(a), second_s = makespan_of(b);
     struct duet__table table;
     size_t moved = 0;
-
     for (size_t i = 0; i < a->count; i++) {
         struct moved *kernel = &kernels[a->tasks[i].kernel];
         const bool moves = strcmp(worker_of(a, i), worker_of(b, i)) != 0;
-
         if (a->tasks[i].worker == DUET__UNPLANNED)
             continue;
         kernel->tasks++;
@@ -156,7 +146,6 @@ int duet__compare_schedules(const char *const paths[2])
     const struct duet__schedule *a, *b;
     struct duet_message message = {""};
     int error = duet__schedule_load(paths[0], &a, &message);
-
     if (!error)
         error = duet__schedule_load(paths[1], &b, &message);
     if (!error && (a->planned != b->planned || a->count != b->count))

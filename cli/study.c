@@ -23,7 +23,6 @@ static bool again(const struct duet__job *job, guint at)
 {
     const struct duet__option *option = g_array_index(job->given, struct duet__given, at).option;
     bool later = false;
-
     for (guint i = at + 1; i < job->given->len && !duet__option_named(option); i++)
         later |= g_array_index(job->given, struct duet__given, i).option == option;
     return later;
@@ -44,7 +43,6 @@ static int take_list(struct duet__product *product, char **words, guint at,
     g_autoptr(GMatchInfo) found = NULL;
     g_autofree char *name = NULL, *values = NULL, *factor = NULL, *text = NULL;
     int start = 0, end = 0;
-
     if (!g_regex_match(list, word, 0, &found))
         return 0;
     (void)g_match_info_fetch_pos(found, 0, &start, &end);
@@ -80,12 +78,10 @@ int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
     char **program = duet__request_keep(&job->request, g_strdupv(job->program));
     const unsigned factors = duet__job_factors(job);
     int error = 0;
-
     for (int i = 1; i < argc && !error; i++)
         error = duet__study_add(product, NULL, argv[i], message);
     for (guint i = 0; i < job->given->len && !error; i++) {
         const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
-
         if (given->option->where & factors && !again(job, i))
             error = duet__study_add(product, given->option, given->text, message);
     }
@@ -110,12 +106,10 @@ int duet__tables_cell(const struct duet__tables *tables, uint64_t cell,
     struct duet__values values = job->values;
     const char *workload = NULL;
     int error = 0;
-
     duet__request_copy(request, base);
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
-
         if (factor->option)
             error = duet__option_set(factor->option, &values, factor->name, value, message);
         else
@@ -145,17 +139,14 @@ static int set_options(struct duet__job *job, const struct duet__tables *tables,
     const struct duet__product *product = duet__study_product(tables->study, cell);
     const GArray *given = tables->job->given;
     int error = 0;
-
     for (guint i = 0; i < given->len && !error; i++) {
         const struct duet__given *one = &g_array_index(given, struct duet__given, i);
-
         if (one->option->where & job->command->where && !(one->option->where & DUET__FACTOR))
             error = duet__job_set(job, one->option, one->text, message);
     }
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
-
         if (!factor->option)
             *workload = value;
         else
@@ -173,7 +164,6 @@ static void execute_cell(uint64_t number, FILE *result, void *data)
     struct duet_message message = {""};
     const char *workload = NULL;
     struct duet__job job;
-
     duet__job_init(&job, tables->command, 0, NULL);
     job.in_table = true;
     job.program = program;
@@ -198,7 +188,6 @@ static void execute_cell(uint64_t number, FILE *result, void *data)
 int duet__tables_fini(struct duet__tables *tables, struct duet_message *message)
 {
     int error = duet__store_close(&tables->store, message);
-
     duet__study_free(tables->study);
     if (tables->platforms)
         g_hash_table_unref(tables->platforms);
@@ -214,7 +203,6 @@ static int read_part(const char *option, const char *text, uint64_t *part, uint6
 {
     char *end = NULL;
     uint64_t first = g_ascii_isdigit(*text) ? g_ascii_strtoull(text, &end, 10) : 0, second = 0;
-
     if (end && *end == '/' && g_ascii_isdigit(end[1]))
         second = g_ascii_strtoull(end + 1, &end, 10);
     if (!first || !second || *end || first > second || second > 1000000)
@@ -237,7 +225,6 @@ static int take_platform(struct duet__tables *tables, const char *name,
 {
     struct duet__platform *platform = NULL;
     int error;
-
     if (!tables->platforms)
         tables->platforms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_platform);
     if (g_hash_table_contains(tables->platforms, name))
@@ -256,7 +243,6 @@ static int check_argument(const struct duet__job *job, const struct duet__factor
     const char *name = argument ? factor->name + strlen("arg ") : "";
     g_autofree char *place = g_strdup_printf("{%s}", name);
     bool used = !argument;
-
     for (char **word = job->program; word && *word; word++)
         used |= strstr(*word, place) != NULL;
     return used ? 0
@@ -271,7 +257,6 @@ static int check_lists(const struct duet__product *product, const struct duet__p
 {
     for (guint f = 0; f < other->factors->len; f++) {
         const struct duet__factor *factor = other->factors->pdata[f];
-
         if (g_str_has_prefix(factor->name, "arg ") && duet__factor_place(product, factor->name) < 0)
             return duet_fail(message, DUET_EINVAL,
                              "a case has no value for {%s} in the program's arguments: give it "
@@ -288,10 +273,8 @@ static int check_product(struct duet__tables *tables, const struct duet__product
     const struct duet__workload *ignored;
     bool platform = tables->command != &duet__simulate_command, workload = tables->job->program;
     int error = 0;
-
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-
         error = check_argument(tables->job, factor, message);
         platform |= !strcmp(factor->name, "platform");
         for (guint v = 0; !strcmp(factor->name, "platform") && v < factor->values->len && !error;
@@ -322,7 +305,6 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
     const bool simulated = tables->command == &duet__simulate_command;
     struct duet__graph_models models;
     int error = duet__find_starpu(tables->job, &models, message);
-
     if (error)
         return error;
     *plan =
@@ -368,7 +350,6 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 static int judge(const struct duet__outcome *outcome)
 {
     const uint64_t asked = outcome->there + outcome->made;
-
     if (outcome->refused && outcome->refused == asked)
         return duet__complain(DUET__MISUSED, "no run is possible: %s", outcome->example);
     if (outcome->failed + outcome->refused) /* the table says why */
@@ -385,7 +366,6 @@ static int make(struct duet__tables *tables)
     struct duet__outcome outcome = {0};
     const struct duet__ranks *ranks = tables->plan.ranks;
     int status, error;
-
     duet__progress_init(&progress, !tables->job->values.quiet, 0, 0);
     error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &message);
     status = error == DUET_EIO
@@ -411,14 +391,12 @@ static int print(struct duet__tables *tables, const char *best)
 {
     const struct duet__values *values = &tables->job->values;
     struct duet_message message = {""};
-
     tables->store.named = tables->study->products->pdata[0];
     int error = values->csv ? duet__study_csv(stdout, &tables->store, &message)
                 : values->table && *values->table == 'l'
                     ? duet__study_latex(stdout, &tables->store, best, &message)
                     : duet__study_show(stdout, &tables->store, best, values->verbose, &message);
     int status = error ? duet__job_refuse(error, &message) : duet__finish_output();
-
     if (!error && values->html &&
         duet__study_page(values->html, &tables->store, best, tables->job->line, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
@@ -440,7 +418,6 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
     struct duet__tables tables = {.job = job, .command = job->command, .study = duet__study_new()};
     struct duet_message message = {""};
     int error = 0, status, shown;
-
     for (size_t i = 0; i < G_N_ELEMENTS(of_one) && !error; i++)
         if (duet__given(job, of_one[i]))
             error = duet_fail(&message, DUET_EINVAL,
@@ -471,7 +448,6 @@ static int merge(struct duet__tables *tables, int argc, char *const *argv)
 {
     struct duet_message message = {""};
     int status = DUET__DONE;
-
     if (argc < 2)
         return duet__complain(DUET__MISUSED,
                               "--merge takes the files to be merged: duet study --out all.db "
@@ -481,7 +457,6 @@ static int merge(struct duet__tables *tables, int argc, char *const *argv)
         int error = g_file_test(argv[i], G_FILE_TEST_IS_REGULAR)
                         ? duet__store_merge(&tables->store, argv[i], &added, &differing, &message)
                         : duet_fail(&message, DUET_EINVAL, "there is no file %s", argv[i]);
-
         if (error)
             status = duet__complain(error == DUET_EIO ? DUET__FAILED : DUET__MISUSED, "%s",
                                     message.text);
@@ -498,7 +473,6 @@ static int work_on(struct duet__tables *tables, int argc, char *const *argv)
 {
     const struct duet__values *values = &tables->job->values;
     int status = DUET__DONE, shown;
-
     tables->store.line = tables->job->line;
     if (values->merge)
         status = merge(tables, argc, argv);
@@ -525,7 +499,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     const char *path = values->out ? values->out : shard ? shard : "study.db";
     bool table = !values->show && !values->merge;
     int error = 0, status;
-
     ranks.rank = duet__launched_as(&ranks.count);
     if (table && ranks.count > 1 && !ranks.rank)
         error = duet__ranks_meet(&ranks, &message);

@@ -22,7 +22,6 @@ static int find_platform(struct duet__tune *tune, const struct duet__job *job,
     const struct duet__factor *given = duet__tune_factor(tune, "platform");
     const char *env = job->values.env, *host = g_get_host_name();
     int number = 0;
-
     tune->platform = given ? g_strdup(given->values->pdata[0])
                            : g_strdup_printf("./%.*s.json", (int)strcspn(host, "."), host);
     if (!given && !g_file_test(tune->platform, G_FILE_TEST_EXISTS))
@@ -70,7 +69,6 @@ static int measure_tiles(struct duet__tune *tune, GArray *tiles,
     g_autoptr(GString) list = g_string_new(NULL);
     gsize length = 0;
     int error = 0, number = 0;
-
     duet__job_init(&job, &duet__calibrate_command, 0, NULL);
     job.in_table = job.values.quiet = true;
     duet__job_take_values(&job);
@@ -108,7 +106,6 @@ static int find_space(struct duet__tune *tune, struct duet__tables *tables,
     struct duet__job *job = tables->job;
     GArray *missing = NULL;
     int error = duet__tune_check(tune);
-
     if (!error)
         error = find_platform(tune, job, signals);
     if (!error && !job->program && !job->graph) {
@@ -129,7 +126,6 @@ static int choose(struct duet__tune *tune, struct duet__tables *tables,
 {
     const struct duet__values *values = &tables->job->values;
     int error = find_space(tune, tables, signals);
-
     if (!error)
         error = duet__tables_plan(tables, &tune->message);
     if (!error)
@@ -155,7 +151,6 @@ static int choose(struct duet__tune *tune, struct duet__tables *tables,
 static int judge(const struct duet__tune *tune, const struct duet__job *job, int error)
 {
     int status;
-
     if (error)
         return error > 0
                    ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
@@ -185,7 +180,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message *message = &tune.message;
     struct duet__signals signals;
     int error = 0, status;
-
     duet__request_init(&tune.request);
     if (values->env && strcmp(values->env, "-") == 0)
         job->values.env = NULL;
@@ -209,7 +203,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     status = judge(&tune, job, error);
     if (tune.calibrated && tune.platform) {
         g_autofree char *folder = g_path_get_dirname(tune.platform);
-
         g_unlink(tune.platform);
         g_rmdir(folder);
     }

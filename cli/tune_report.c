@@ -20,7 +20,6 @@ static const char *value_of(const struct duet__tune *tune, const struct duet__tu
 {
     const struct duet__product *product = duet__study_product(tune->study, tuned->cell);
     const int place = duet__factor_place(product, factor);
-
     return place < 0 ? NULL : duet__study_value(product, tuned->cell, (guint)place);
 }
 
@@ -31,14 +30,12 @@ static char **environment_of(const struct duet__tune *tune)
     const char *tile = value_of(tune, tune->chosen, "tile");
     struct duet_config config;
     char **variables;
-
     duet_config_init(&config);
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const struct duet__option *option =
             duet__tune_chosen(factor->name) ? duet__option_find(factor->name, DUET__IN_ENVIRONMENT)
                                             : NULL;
-
         /* each value was checked when it was taken */
         if (option && duet__option_set(option, &config, factor->name,
                                        duet__study_value(product, tune->chosen->cell, f), NULL))
@@ -83,7 +80,6 @@ static const char *shown_value(const struct duet__tune *tune, const struct duet_
                                const struct duet__factor *factor)
 {
     const char *value = value_of(tune, tuned, factor->name);
-
     return value ? duet__factor_value(factor, value) : !strcmp(factor->name, "policy") ? "ws" : "-";
 }
 
@@ -102,7 +98,6 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
 {
     const double s = tuned->predicted_s, rate = tuned->flops > 0 ? tuned->flops / s / 1e9 : NAN;
     const bool usual = is_usual(tune, tuned);
-
     duet__table_say(table, tuned != tune->chosen ? usual ? "default" : ""
                            : usual               ? "best, default"
                                                  : "best");
@@ -121,7 +116,6 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
 {
     g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
-
     for (guint i = 0; i < tune->varied->len; i++)
         g_string_append_c(sides, duet__factor_is_number(tune->varied->pdata[i]) ? 'r' : 'l');
     g_string_append(sides, tune->run_reps ? "rrrrrrr" : "rrrrr");
@@ -135,7 +129,6 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
         duet__table_print(&table, "measured s\terror %%");
     for (guint i = 0; i < shown(tune); i++) {
         const struct duet__tuned *one = &g_array_index(tune->found, struct duet__tuned, i);
-
         if (one == tune->chosen || !is_usual(tune, one))
             put_row(&table, tune, one);
     }
@@ -149,7 +142,6 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
 {
     const uint64_t settings = tune->settings - tune->repeated;
     g_autoptr(GString) text = g_string_new(NULL);
-
     g_string_append_printf(text, "%" PRIu64 " %s; simulations:", settings,
                            settings == 1 ? "setting" : "settings");
     for (int i = 0; i < DUET__RUN; i++)
@@ -177,7 +169,6 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
     const double own = runs ? chosen->measured_s : chosen->predicted_s;
     bool beyond = is_beyond(tune, usual);
     const double other = runs ? usual->measured_s : usual->predicted_s;
-
     if (is_usual(tune, chosen))
         fprintf(stream, "nothing was found that is faster than the default\n");
     else if (other > 0)
@@ -218,10 +209,8 @@ static void put_unsearched(FILE *stream, const struct duet__tune *tune)
     const struct duet__workload *workload = tune->request.workload;
     const struct duet__parameter *one = workload ? workload->parameters : NULL;
     g_autoptr(GString) text = g_string_new(NULL);
-
     for (; one && one->name; one++) {
         g_autofree char *factor = g_strconcat("param ", one->name, NULL);
-
         if (duet__factor_place(tune->study->products->pdata[DUET__WHOLE], factor) < 0)
             g_string_append_printf(text, "%s%s", text->len ? ", " : "not searched: --param ",
                                    one->name);
@@ -234,7 +223,6 @@ static void print(FILE *stream, const struct duet__tune *tune)
 {
     g_autofree char *command =
         duet__cell_command(tune->study, "simulate", tune->chosen->cell, tune->plan->seed);
-
     if (tune->calibrated)
         fprintf(stream, "%s\n", tune->calibrated);
     put_tried(stream, tune);
@@ -255,12 +243,10 @@ static void put_tuned(struct duet__json_writer *json, const char *key,
                       const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
     const struct duet__product *product = duet__study_product(tune->study, tuned->cell);
-
     duet__json_begin(json, key, '{');
     duet__json_begin(json, "settings", '{');
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-
         if (duet__tune_chosen(factor->name))
             duet__json_print(json, "%s: %s", factor->column,
                              duet__factor_value(factor,
@@ -283,7 +269,6 @@ static void print_json(FILE *stream, const struct duet__tune *tune, const char *
 {
     g_auto(GStrv) variables = environment_of(tune);
     struct duet__json_writer json = {.stream = stream};
-
     duet__json_print(&json,
                      "{schema: 1\n command: %s\n platform: %s, here: %d, calibrated: %s, "
                      "estimated: %d, cut: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
@@ -305,7 +290,6 @@ static void print_json(FILE *stream, const struct duet__tune *tune, const char *
     duet__json_print(&json, "\n environment: {");
     for (char **variable = variables; *variable; variable++) {
         g_auto(GStrv) parts = g_strsplit(*variable, "=", 2);
-
         duet__json_print(&json, "%s: %s", parts[0], parts[1]);
     }
     duet__json_print(&json, "}}");
@@ -317,7 +301,6 @@ static void print_json(FILE *stream, const struct duet__tune *tune, const char *
 static void put_environment(FILE *stream, const void *data)
 {
     g_auto(GStrv) variables = environment_of(data);
-
     for (char **variable = variables; *variable; variable++)
         fprintf(stream, "%s\n", *variable);
 }
@@ -327,7 +310,6 @@ int duet__tune_report(const struct duet__tune *tune, const struct duet__job *job
     const struct duet__values *values = &job->values;
     struct duet_message message = {""};
     int status;
-
     if (values->json)
         print_json(stdout, tune, job->line);
     else

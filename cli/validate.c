@@ -36,7 +36,6 @@ static void count_runs(struct validate *validate)
     uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
     /* at least as many as will say something; those at a pace are all alike */
     uint64_t reps = values->reps ? values->reps : until ? 5 : 3;
-
     experiment->until = !until ? 0 : values->until > 0 ? values->until : 0.01;
     experiment->case_time_s = duet__given(job, "case-time") ? values->case_time_s : 3;
     experiment->base.reps = (size_t)reps;
@@ -51,7 +50,6 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
 {
     const struct duet__values *values = &job->values;
     bool paced = duet__request_paced(&job->request);
-
     if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
                          values->out ? "--out" : "--calibrate-time");
@@ -74,7 +72,6 @@ static int check_together(const struct duet__job *job, struct duet_message *mess
 {
     static const char *const alone[] = {"calibrate", "until", "case-time", "budget",
                                         "follow-speed"};
-
     for (size_t i = 0; i < G_N_ELEMENTS(alone); i++)
         if (duet__given(job, alone[i]))
             return duet_fail(message, DUET_EINVAL,
@@ -91,7 +88,6 @@ static int read_settings(struct validate *validate, int argc, char *const *argv,
     struct duet__request *request = &validate->job->request;
     const struct duet__values *values = &validate->job->values;
     int error = duet__job_check_emulation(validate->job, message);
-
     if (!error && validate->job->program)
         error = duet__job_take_program(validate->job, argc > 1 ? argv[1] : NULL, request, message);
     if (!error)
@@ -117,7 +113,6 @@ static int make_cases(struct validate *validate, int argc, char *const *argv,
     const struct duet__study *study = validate->tables.study;
     struct duet__experiment *experiment = &validate->experiment;
     int error = duet__tables_read(&validate->tables, argc, argv, message);
-
     if (!error && study->count > MOST)
         return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
     experiment->trials = g_new0(struct duet__trial, error ? 0 : study->count);
@@ -134,7 +129,6 @@ static int make_cases(struct validate *validate, int argc, char *const *argv,
 static int find_own_platform(struct duet__experiment *experiment, struct duet_message *message)
 {
     const char *host = g_get_host_name();
-
     /* the first part of the name, as duet calibrate calls it */
     experiment->platform_name = g_strdup_printf("./%.*s.json", (int)strcspn(host, "."), host);
     if (g_file_test(experiment->platform_name, G_FILE_TEST_EXISTS))
@@ -152,7 +146,6 @@ static int begin_calibration(struct validate *validate, struct duet_message *mes
     const struct duet__values *values = &validate->job->values;
     g_autofree char *out = g_strdup(values->out);
     int error = duet__calibrate_names(NULL, &out, &recalibration->request.name, message);
-
     recalibration->time_s = values->calibrate_time_s;
     if (!error && duet__given(validate->job, "calibrate-time") &&
         !(values->calibrate_time_s >= 0.1))
@@ -170,7 +163,6 @@ static int read_platform(struct validate *validate, struct duet_message *message
     const char *emulate = values->config.emulate;
     bool paced = duet__request_paced(&experiment->base);
     int error = 0;
-
     if (values->platform && !*values->platform)
         return duet_fail(message, DUET_EINVAL,
                          "--platform takes the name of a machine or a file, not ''");
@@ -204,7 +196,6 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
                     struct duet_message *message)
 {
     int error = read_settings(validate, argc, argv, message);
-
     if (!error)
         error = make_cases(validate, argc, argv, message);
     if (!error)
@@ -232,7 +223,6 @@ static int calibrate(struct validate *validate, double runs_s, struct duet__moni
 {
     struct duet__recalibration *recalibration = &validate->recalibration;
     const struct duet__experiment *experiment = &validate->experiment;
-
     if (!validate->job->values.calibrate || duet__monitor_signal(monitor))
         return DUET__DONE;
     duet__progress_say(progress, (double)experiment->rounds.round / (double)experiment->round_count,
@@ -248,7 +238,6 @@ static void write_platform(struct validate *validate)
 {
     const char *out = validate->job->values.out;
     struct duet_message message = {""};
-
     if (out &&
         duet__platform_write(validate->experiment.platform, out, DUET_WRITE_REPLACE, &message))
         validate->status = duet__complain(DUET__FAILED, "%s", message.text);
@@ -260,7 +249,6 @@ static int finish_calibration(struct validate *validate, bool whole)
     struct duet__recalibration *recalibration = &validate->recalibration;
     bool fitted = duet__recalibration_finish(recalibration, &validate->experiment);
     int status = duet__calibrate_complain(&recalibration->calibrating);
-
     if (!fitted)
         return status;
     validate->status = status ? DUET__FAILED : DUET__DONE;
@@ -275,7 +263,6 @@ static void warn_of_platform(const struct validate *validate)
     const struct duet__values *values = &validate->job->values;
     const char *name = values->platform;
     int number;
-
     if (!name || values->config.emulate || validate->experiment.together ||
         g_str_has_suffix(name, ".xml"))
         return;
@@ -293,7 +280,6 @@ static int measure(struct validate *validate)
     struct duet__progress progress = {0};
     double start_s = duet__clock_s(), runs_s = 0;
     int status;
-
     warn_of_platform(validate);
     duet__monitor_start(&monitor, false, 0, 0);
     if (experiment->number) /* other processes do not know of the signal yet */
@@ -303,7 +289,6 @@ static int measure(struct validate *validate)
     status = calibrate(validate, runs_s, &monitor, &progress);
     while (experiment->rounds.round < experiment->round_count && status == DUET__DONE) {
         double round_s = duet__clock_s();
-
         if (experiment->rounds.round && validate->job->values.budget_s > 0 &&
             round_s - start_s >= validate->job->values.budget_s)
             break;
@@ -324,7 +309,6 @@ static int make_parts(struct validate *validate)
     struct duet__experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
     int status = DUET__DONE, error = 0, number;
-
     if (duet__request_paced(&experiment->base))
         error = duet__experiment_measure_threads(experiment, &message);
     if (error)
@@ -364,7 +348,6 @@ static int make_sides(struct validate *validate)
     struct duet__experiment *experiment = &validate->experiment;
     struct duet__signals signals;
     int status, number;
-
     duet__signals_hold(&signals, false);
     status = make_parts(validate);
     number = duet__signals_take(&signals, 0);
@@ -388,7 +371,6 @@ int duet__validation_show(const struct duet__job *job, struct duet__validation *
     const struct duet__values *values = &job->values;
     struct duet_message message = {""};
     int status;
-
     duet__validation_judge(validation);
     /* the table first: a long run is not lost because a disk is full */
     if (values->json)
@@ -418,7 +400,6 @@ static void plan_side(const struct validate *validate, const struct duet__case *
                       struct duet__side *side, GPtrArray *kept)
 {
     struct duet__run_plan *plan = g_new0(struct duet__run_plan, 1);
-
     duet__run_plan_make(the->policy, side->recording,
                         duet__request_scale(&validate->experiment.base), plan);
     g_ptr_array_add(kept, plan);
@@ -431,7 +412,6 @@ static int report(struct validate *validate, const struct duet__tally *tally)
     struct duet__validation validation;
     g_autoptr(GPtrArray) kept = g_ptr_array_new_with_free_func(g_free);
     int status;
-
     duet__experiment_conclude(&validate->experiment, &validation);
     validation.command = validate->job->line;
     validation.fail_over = validate->job->values.fail_over;
@@ -458,7 +438,6 @@ static int validate_all(struct validate *validate)
     const bool is_told_by_another = experiment->together && duet__launched_as(&count) > 0;
     int status = is_told_by_another ? DUET__DONE : duet__files_check(validate->job);
     struct duet__tally tally;
-
     if (status == DUET__DONE)
         status = make_sides(validate);
     if (status != DUET__DONE || is_told_by_another)
@@ -484,7 +463,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct validate validate = {.job = job};
     struct duet_message message = {""};
     int error, status;
-
     if (job->values.openmp)
         return duet__openmp_validate(job);
     job->together = duet__given(job, "nodes"); /* true until the number of nodes is known */

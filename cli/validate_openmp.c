@@ -37,7 +37,6 @@ static int read_makespan(const char *path, double *makespan_s)
     g_autoptr(GError) problem = NULL;
     size_t length;
     int error = 0;
-
     if (!g_file_get_contents(path, &text, &length, &problem))
         error = duet_fail(&message, DUET_EIO, "%s", problem->message);
     error = error ? error : duet__read_figures(text, length, path, &trace, &message);
@@ -64,7 +63,6 @@ static int measure(const struct trial *trial, uint64_t threads, struct duet__gra
                                      .quiet = true};
     struct duet_message message = {""};
     int number = 0, status = duet__openmp_run(&run, &number);
-
     if (number > 0)
         return DUET__SIGNALLED + number;
     if (status == DUET__DONE && run.on_duet)
@@ -90,7 +88,6 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph,
     struct duet__series series = {0};
     struct duet_message message = {""};
     int number = 0, error, status = DUET__DONE;
-
     duet__request_copy(&request, &point->request);
     request.workload = &workload;
     request.problem.graph = graph;
@@ -123,12 +120,10 @@ static int make_round(struct trial *trial)
     const size_t round = trial->rounds.round;
     double recorded_s;
     int status;
-
     (void)duet__rounds_begin(&trial->rounds);
     status = measure(trial, 1, &recorded, &recorded_s);
     for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
         struct point *point = &trial->points[i];
-
         status =
             measure(trial, (uint64_t)point->request.config.cpus, NULL, &point->measured_s[round]);
         if (status == DUET__DONE)
@@ -148,7 +143,6 @@ static int report(const struct trial *trial)
 {
     double worst = 0, limit = trial->job->values.fail_over;
     int status;
-
     printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n",
            trial->program[0], trial->tasks, trial->rounds.round, trial->job->platform->name,
            trial->points[0].request.policies[0]);
@@ -162,7 +156,6 @@ static int report(const struct trial *trial)
         struct duet__summary predicted = duet__summarise(point->predicted_s, trial->rounds.round);
         struct duet__summary measured = duet__summarise(point->measured_s, trial->rounds.round);
         double error = predicted.median / measured.median - 1, low, high;
-
         duet__ratio_interval(&predicted, &measured, &low, &high);
         printf("%7d %12.5g %9.5g %+9.1f   %+7.1f to %+.1f\n", point->request.config.cpus,
                predicted.median, measured.median, 100 * error, 100 * (low - 1), 100 * (high - 1));
@@ -179,12 +172,10 @@ static int report(const struct trial *trial)
 static int make_point(struct trial *trial, struct duet_message *message)
 {
     struct point *point = &trial->points[trial->count];
-
     point->predicted_s = g_new0(double, trial->round_count);
     point->measured_s = g_new0(double, trial->round_count);
     int error = duet__tables_cell(&trial->tables, trial->count++, &trial->job->request,
                                   &point->request, message);
-
     if (!error && !point->request.config.cpus)
         error = duet_fail(message, DUET_EINVAL, "--cpus: a program has a thread at least");
     return error;
@@ -198,7 +189,6 @@ static int prepare(struct trial *trial, struct duet_message *message)
     const struct duet__values *values = &trial->job->values;
     struct duet__product *product = trial->tables.study->products->pdata[0];
     int error = 0;
-
     if (values->on_duet && !values->openmp)
         return duet_fail(message, DUET_EINVAL, "--on-duet goes with --openmp");
     if (!trial->program || !trial->program[0])
@@ -214,7 +204,6 @@ static int prepare(struct trial *trial, struct duet_message *message)
     error = error ? error : duet__tables_read(&trial->tables, 1, NULL, message);
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-
         if (factor->values->len > 1 && strcmp(factor->name, "cpus") != 0)
             error = duet_fail(message, DUET_EINVAL, "--openmp takes one %s", factor->name);
     }
@@ -231,10 +220,8 @@ static void remove_folder(const char *folder)
 {
     g_autoptr(GDir) directory = g_dir_open(folder, 0, NULL);
     const char *name;
-
     while (directory && (name = g_dir_read_name(directory))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
-
         g_unlink(path);
     }
     g_rmdir(folder);
@@ -247,7 +234,6 @@ int duet__openmp_validate(struct duet__job *job)
                           .tables = {.job = job, .study = duet__study_new()}};
     struct duet_message message = {""};
     struct duet__signals signals;
-
     duet__rounds_init(&trial.rounds);
     trial.rounds.cases = 1;
     duet__signals_hold(&signals, false); /* the folder is removed before a signal ends this */
@@ -255,7 +241,6 @@ int duet__openmp_validate(struct duet__job *job)
     int error = folder ? prepare(&trial, &message)
                        : duet_fail(&message, DUET_EIO, "there is no folder for temporary files");
     int status = error ? duet__job_refuse(error, &message) : DUET__DONE;
-
     if (!error)
         duet__warn_of_load();
     if (folder)

@@ -25,7 +25,6 @@ int duet_fail(struct duet_message *message, int error, const char *format, ...)
 {
     if (message != NULL) {
         va_list args;
-
         va_start(args, format);
         if (vsnprintf(message->text, sizeof(message->text), format, args) < 0)
             message->text[0] = '\0';

@@ -84,7 +84,6 @@ static int by_name(const void *a, const void *b)
 {
     const char *const *left = a;
     const char *const *right = b;
-
     return strcmp(*left, *right);
 }
 
@@ -97,7 +96,6 @@ static int check_names(const char *what, const char *first, size_t stride, unsig
 {
     const char **names = malloc((count > 0 ? count : 1) * sizeof(*names));
     int error = DUET_OK;
-
     if (names == NULL)
         return duet_fail(message, DUET_ENOMEM, "machine: out of memory checking names");
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
@@ -118,7 +116,6 @@ static int check_names(const char *what, const char *first, size_t stride, unsig
 static int check_all_names(const struct duet_machine *m, struct duet_message *message)
 {
     int error;
-
     if (!ended(m->name))
         return duet_fail(message, DUET_EINVAL, "machine: the name must have at most %d bytes",
                          DUET_NAME_MAX - 1);
@@ -155,10 +152,8 @@ static int check_nodes(const struct duet_machine *m, struct duet_message *messag
 static int check_workers(const struct duet_machine *m, struct duet_message *message)
 {
     bool devices = false;
-
     for (unsigned i = 0; i < m->worker_count; i++) {
         const struct duet_worker *w = &m->workers[i];
-
         if (w->arch >= m->arch_count)
             return duet_fail(message, DUET_EINVAL, "worker %s: no architecture %u", w->name,
                              w->arch);
@@ -191,7 +186,6 @@ static int check_route(const struct duet_machine *m, unsigned source, unsigned d
     const char *from = m->nodes[source].name;
     const char *to = m->nodes[destination].name;
     double smallest = INFINITY;
-
     if (!r->direct) {
         if (source != destination && (source == DUET_HOST || destination == DUET_HOST))
             return duet_fail(message, DUET_EINVAL,
@@ -235,7 +229,6 @@ static int check_costs(const struct duet_costs *c, struct duet_message *message)
         {"spin_s", c->spin_s},
         {"foreign_s", c->foreign_s},
     };
-
     for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
         if (!not_negative(costs[i].value))
             return duet_fail(message, DUET_EINVAL, "cost %s: must be finite and not negative",
@@ -246,7 +239,6 @@ static int check_costs(const struct duet_costs *c, struct duet_message *message)
 int duet_machine_check(const struct duet_machine *machine, struct duet_message *message)
 {
     int error;
-
     if (machine->arch_count == 0 || machine->node_count == 0 || machine->worker_count == 0 ||
         machine->archs == NULL || machine->nodes == NULL || machine->workers == NULL ||
         machine->routes == NULL || (machine->link_count > 0 && machine->links == NULL))

@@ -12,7 +12,6 @@
 static void make(struct duet_machine *m)
 {
     static const char *const nodes[] = {"host", "gpu0", "gpu1"};
-
     g_assert_cmpint(duet_machine_init(m, 2, 3, 3, 2), ==, DUET_OK);
     g_strlcpy(m->name, "toy", DUET_NAME_MAX);
     g_strlcpy(m->archs[0].name, "core", DUET_NAME_MAX);
@@ -54,7 +53,6 @@ static void check(struct duet_machine *m, const char *fragment)
 static void test_init(void)
 {
     struct duet_machine m;
-
     g_assert_cmpint(duet_machine_init(&m, 0, 1, 1, 0), ==, DUET_EINVAL);
     duet_machine_fini(&m);
     g_assert_cmpint(duet_machine_init(&m, 1, 1, 1, 70000), ==, DUET_EINVAL);
@@ -69,7 +67,6 @@ static void test_init(void)
 static void test_good(void)
 {
     struct duet_machine m;
-
     make(&m);
     g_assert_cmpfloat(duet_machine_route(&m, 1, 2)->bandwidth_Bps, ==, 5e9);
     m.routes[1 * 3 + 2] = (struct duet_route){.direct = false}; /* gpu0 to gpu1 through the host */
@@ -79,7 +76,6 @@ static void test_good(void)
 static void test_copy(void)
 {
     struct duet_machine m, copy;
-
     make(&m);
     m.costs = (struct duet_costs){1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     m.sharing = (struct duet_sharing){1 << 25, 2e10};
@@ -111,7 +107,6 @@ static void test_copy(void)
 static void test_names(void)
 {
     struct duet_machine m;
-
     BAD(memset(m.nodes[1].name, 'x', DUET_NAME_MAX), "node 1");
     BAD(g_strlcpy(m.nodes[2].name, "gpu0", DUET_NAME_MAX), "two nodes are named gpu0");
     BAD(g_strlcpy(m.links[1].name, "in", DUET_NAME_MAX), "two links are named in");
@@ -123,7 +118,6 @@ static void test_names(void)
 static void test_indices(void)
 {
     struct duet_machine m;
-
     BAD(m.workers[1].arch = 2, "worker gpu0: no architecture 2");
     BAD(m.workers[1].node = 3, "worker gpu0: no node 3");
     BAD(m.routes[1].links[0] = 2, "route host to gpu0: no link 2");
@@ -148,7 +142,6 @@ static void test_indices(void)
 static void test_figures(void)
 {
     struct duet_machine m;
-
     BAD(m.nodes[0].capacity_bytes = 1, "node host");
     BAD(m.nodes[1].capacity_bytes = 0, "node gpu0: a device needs a capacity");
     BAD(m.links[0].bandwidth_Bps = 0, "link in");

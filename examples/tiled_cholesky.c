@@ -284,7 +284,6 @@ int main(int argc, char **argv)
     struct program p = {0};
     struct duet_config config;
     struct duet_message message = {""};
-
     duet_config_init(&config);
     int error = duet_config_environment(&config, &message);
     if (!error)

@@ -7,7 +7,6 @@
 static void test_tasks(void)
 {
     struct duet__node_log log;
-
     duet__log_init(&log, true);
     duet__log_task(&log, 2, 7); /* nothing comes of it */
     duet__log_task(&log, 2, 8); /* becomes 3, and submits 4 */
@@ -23,7 +22,6 @@ static void test_tasks(void)
 static void test_data(void)
 {
     struct duet__node_log log;
-
     duet__log_init(&log, true);
     for (uint64_t handle = 1000; handle > 0; handle--)
         duet__log_datum(&log, handle, 1000 + handle);
@@ -39,10 +37,8 @@ static void test_messages(void)
     const struct duet__logged_message in = {.tag = 3, .bytes = 10, .from = 1, .arrives = true},
                                       out = {.tag = 4, .bytes = 20, .to = 1},
                                       none = {.tag = 5, .bytes = 40, .to = 1, .failed = true};
-
     for (int records = 0; records < 2; records++) {
         struct duet__node_log log;
-
         duet__log_init(&log, records);
         duet__log_message(&log, &in);
         duet__log_message(&log, &out);

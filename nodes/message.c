@@ -104,7 +104,6 @@ static void *place_after(struct duet__node_log *log, void **array, size_t count,
     if (count == *room) {
         const size_t more = 2 * *room + 64;
         void *larger = more < SIZE_MAX / bytes ? realloc(*array, more * bytes) : NULL;
-
         if (!larger) {
             atomic_store(&log->lost, true);
             return NULL;
@@ -121,7 +120,6 @@ static void *place_after(struct duet__node_log *log, void **array, size_t count,
 void duet__log_task(struct duet__node_log *log, uint64_t numbered, uint64_t turn)
 {
     struct duet__logged_task *last = log->task_count ? &log->tasks[log->task_count - 1] : NULL;
-
     if (!log->records)
         return;
     if (!last || last->after != numbered) { /* otherwise no task came of the one before */
@@ -136,7 +134,6 @@ void duet__log_datum(struct duet__node_log *log, uint64_t handle, uint64_t tag)
 {
     struct duet__logged_datum *datum =
         log->records ? PLACE(log, data, datum_count, datum_room) : NULL;
-
     if (!datum)
         return;
     *datum = (struct duet__logged_datum){handle, tag};
@@ -146,7 +143,6 @@ void duet__log_datum(struct duet__node_log *log, uint64_t handle, uint64_t tag)
 void duet__log_message(struct duet__node_log *log, const struct duet__logged_message *message)
 {
     struct duet__logged_message *own;
-
     pthread_mutex_lock(&log->lock);
     if (!message->failed && !message->arrives) {
         log->messages_out++;
@@ -162,10 +158,8 @@ void duet__log_message(struct duet__node_log *log, const struct duet__logged_mes
 uint64_t duet__log_turn(const struct duet__node_log *log, uint64_t task)
 {
     size_t low = 0, high = log->task_count;
-
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-
         if (log->tasks[middle].after < task)
             low = middle + 1;
         else

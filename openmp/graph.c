@@ -44,7 +44,6 @@ static void *add(struct walk *walk, struct duet__omp_list *list, size_t size)
     if (list->count == list->room) {
         size_t room = list->room ? 2 * list->room : 64;
         void *items = list->count < NONE / 2 ? realloc(list->items, room * size) : NULL;
-
         if (!items)
             longjmp(walk->no_memory, 1);
         list->items = items;
@@ -71,7 +70,6 @@ static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
 {
     struct duet__omp_list *kernels = &walk->graph->kernels;
     const struct duet__omp_place *places = kernels->items;
-
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == code && places[i].kind == kind)
             return (uint32_t)i;
@@ -85,7 +83,6 @@ static void find_code(struct walk *walk, struct duet__omp_task *task)
 {
     const struct duet__omp_list *kernels = &walk->graph->kernels;
     const struct duet__omp_place *places = kernels->items;
-
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == task->code)
             return;
@@ -98,7 +95,6 @@ static struct data *find_data(struct data *table, size_t room, const struct duet
 {
     uint64_t hash = ((uintptr_t)creator * 31 + (uintptr_t)address) * UINT64_C(0x9e3779b97f4a7c15);
     size_t at = (size_t)(hash >> 20) & (room - 1);
-
     while (table[at].creator && (table[at].creator != creator || table[at].address != address))
         at = (at + 1) & (room - 1);
     return &table[at];
@@ -109,11 +105,9 @@ static uint32_t data_of(struct walk *walk, const struct duet__omp_task *creator,
 {
     uint32_t *count = &walk->graph->data_count;
     struct data *found;
-
     if (2 * (size_t)*count >= walk->data_room) {
         size_t room = walk->data_room ? 2 * walk->data_room : 256;
         struct data *table = calloc(room, sizeof *table);
-
         if (!table)
             longjmp(walk->no_memory, 1);
         for (size_t i = 0; i < walk->data_room; i++)
@@ -135,7 +129,6 @@ static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
 {
     struct duet__omp_list *accesses = &walk->graph->accesses;
     size_t first = piece_at(walk, (uint32_t)walk->graph->pieces.count - 1)->accesses;
-
     for (uint32_t i = 0; i < task->dependence_count; i++) {
         const ompt_dependence_t *one = &task->dependences[i];
         bool exclusive = one->dependence_type == ompt_dependence_type_mutexinoutset ||
@@ -148,7 +141,6 @@ static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
         struct duet__piece_access *access, *known = accesses->items;
         uint32_t data;
         size_t k = first;
-
         if (!one->variable.ptr)
             continue;
         data = data_of(walk, task->parent, one->variable.ptr);
@@ -171,7 +163,6 @@ static uint32_t add_piece(struct walk *walk, const char *kind, const void *code)
     struct duet__omp_graph *graph = walk->graph;
     uint32_t kernel = kernel_of(walk, kind, code);
     struct duet__omp_piece *piece = add(walk, &graph->pieces, sizeof *piece);
-
     *piece = (struct duet__omp_piece){.kernel = kernel,
                                       .after = graph->after.count,
                                       .accesses = graph->accesses.count};
@@ -199,7 +190,6 @@ static void add_after_list(struct walk *walk, struct duet__omp_list *list, size_
 static void go_on(struct walk *walk, struct duet__omp_task *task, uint32_t after)
 {
     uint32_t last = task->piece;
-
     task->piece = add_piece(walk,
                             task->parent   ? ""
                             : task->region ? "parallel:"
@@ -247,10 +237,8 @@ static void add_time(const struct walk *walk, const struct duet__omp_task *task,
 static struct duet__omp_task *sort_team(struct duet__omp_task *team)
 {
     struct duet__omp_task *sorted = NULL, *next;
-
     for (; team; team = next) {
         struct duet__omp_task **at = &sorted;
-
         next = team->sibling;
         while (*at && (*at)->index < team->index)
             at = &(*at)->sibling;
@@ -290,7 +278,6 @@ static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_t
 {
     struct duet__omp_region *region = task->region;
     struct duet__omp_task *next = task->sibling, *creator = region->creator;
-
     if (!next) {
         for (next = region->team; next && !next->waits; next = next->sibling)
             ;
@@ -320,7 +307,6 @@ static void add_loop(struct walk *walk, struct duet__omp_task *task,
         return;
     for (uint64_t i = 0; i < loop->parts; i++) {
         uint32_t part = add_piece(walk, "loop:", loop->code);
-
         piece_at(walk, part)->is_task = true;
         piece_at(walk, part)->ns = (double)loop->ns / (double)loop->parts;
         add_after(walk, task->piece);
@@ -335,7 +321,6 @@ static void add_loop(struct walk *walk, struct duet__omp_task *task,
 static struct duet__omp_task *leave_task(struct walk *walk, struct duet__omp_task *task)
 {
     struct duet__omp_task *parent = task->parent;
-
     add_time(walk, task, task->own_ns);
     if (task->region)
         return next_of_team(walk, task);
@@ -400,7 +385,6 @@ static struct duet__omp_task *take_step(struct walk *walk, struct duet__omp_task
 static void trim_initial(struct duet__omp_task *initial)
 {
     struct duet__omp_step *last = NULL;
-
     while (initial->first && initial->first->kind != DUET__STEP_REGION)
         initial->first = initial->first->next;
     for (struct duet__omp_step *step = initial->first; step; step = step->next)
@@ -416,13 +400,11 @@ static bool graph_make(struct duet__omp_graph *graph)
 {
     struct walk walk = {.graph = graph, .runtime = graph->of->runtime_module};
     struct duet__omp_task *volatile task = graph->of->initial; /* volatile for longjmp */
-
     if (setjmp(walk.no_memory) == 0) {
         trim_initial(task);
         task->piece = NONE;
         while (task) {
             struct duet__omp_step *step = task->first;
-
             if (step) {
                 task->first = step->next;
                 add_time(&walk, task, step->before_ns);
@@ -444,7 +426,6 @@ static bool graph_make(struct duet__omp_graph *graph)
 static void graph_fini(struct duet__omp_graph *graph)
 {
     const struct duet__omp_place *places = graph->kernels.items;
-
     for (size_t i = 0; i < graph->kernels.count; i++) {
         free(places[i].name);
         free(places[i].key);
@@ -466,7 +447,6 @@ static void write_piece(struct duet__json_writer *json, const struct duet__omp_g
     const struct duet__omp_place *places = graph->kernels.items;
     const struct duet__piece_access *accesses = graph->accesses.items;
     const uint32_t *after = graph->after.items;
-
     duet__json_print(json, "\n  {kernel: %u, seconds: [%g]", places[piece->kernel].kernel,
                      piece->ns / 1e9);
     for (size_t i = piece->accesses; i < piece[1].accesses; i++)
@@ -490,7 +470,6 @@ static void write_graph(FILE *file, const void *data)
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
     const struct duet__omp_place *places = graph->kernels.items;
     double seconds = (double)(of->end_ns - of->begin_ns) / 1e9;
-
     duet__json_print(json,
                      "{format: %s, schema: 1, name: %s, origin: %s"
                      "\n makespan_s: %g, architectures: [%s]\n kernels: [",
@@ -518,7 +497,6 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
     const char *problem = NULL;
     char temporary[PATH_MAX];
     FILE *file;
-
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >=
         sizeof temporary)
         return strerror(ENAMETOOLONG);

@@ -19,7 +19,6 @@ enum { NAME_BYTES = 512, MOST = 31 /* most bytes of a kernel's name */ };
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-
     return slash ? slash + 1 : path;
 }
 
@@ -28,7 +27,6 @@ static size_t offset_in(const Dl_info *module, const void *code)
 {
     const ElfW(Ehdr) *header = module->dli_fbase;
     size_t base = header && header->e_type != ET_EXEC ? (size_t)(uintptr_t)header : 0;
-
     return (size_t)(uintptr_t)code - base - 1;
 }
 
@@ -36,7 +34,6 @@ static char *module_name(const struct duet__omp_place *place)
 {
     Dl_info module;
     char *name = malloc(NAME_BYTES);
-
     if (name && place->code && dladdr(place->code, &module))
         snprintf(name, NAME_BYTES, "%s%s+0x%zx", place->kind, base_name(module.dli_fname),
                  offset_in(&module, place->code));
@@ -61,7 +58,6 @@ static FILE *run_addr2line(const char *module, int input)
     int output = memfd_create("names", MFD_CLOEXEC);
     posix_spawn_file_actions_t actions;
     pid_t child;
-
     lseek(input, 0, SEEK_SET);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
@@ -79,7 +75,6 @@ static FILE *run_addr2line(const char *module, int input)
 static bool get_line(char *line, FILE *from)
 {
     const bool there = fgets(line, NAME_BYTES, from) != NULL;
-
     for (int c = there && !strchr(line, '\n') ? 0 : EOF; c != '\n' && c != EOF;)
         c = getc(from);
     return there;
@@ -96,7 +91,6 @@ static void name_module(struct duet__omp_place *places, size_t first, size_t cou
     Dl_info module;
     FILE *lines;
     int input;
-
     if (!places[first].code || !dladdr(places[first].code, &module))
         return;
     input = memfd_create("places", MFD_CLOEXEC);
@@ -111,7 +105,6 @@ static void name_module(struct duet__omp_place *places, size_t first, size_t cou
     for (size_t i = first; i < count; i++) {
         char *colon = NULL;
         bool known;
-
         if (duet__omp_module(places[i].code) != module.dli_fbase)
             continue;
         if (lines && get_line(function, lines) && get_line(line, lines))
@@ -135,7 +128,6 @@ static void shorten_name(const struct duet__omp_place *place, size_t most)
 {
     char *name = place->name;
     size_t kind = strlen(place->kind), length = strlen(name), from = kind;
-
     if (length > most)
         from += length - most;
     while (from > kind && ((unsigned char)name[from] & 0xc0) == 0x80)
@@ -154,7 +146,6 @@ static void number_names(struct duet__omp_place *places, size_t count)
         if (places[i].rank) {
             char suffix[24];
             int length = snprintf(suffix, sizeof suffix, ".%zu", places[i].rank + 1);
-
             shorten_name(&places[i], MOST - (size_t)length);
             memcpy(places[i].name + strlen(places[i].name), suffix, (size_t)length + 1);
         }
@@ -164,10 +155,8 @@ static void number_names(struct duet__omp_place *places, size_t count)
 static void number_kernels(struct duet__omp_place *places, size_t count)
 {
     uint32_t kernels = 0;
-
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
-
         while (k < i && !(places[i].key && places[k].key && !strcmp(places[k].key, places[i].key)))
             k++;
         places[i].kernel = k < i ? places[k].kernel : kernels++;

@@ -48,11 +48,9 @@ static _Thread_local const void *waits_at; /* code at which the thread began to 
 static void *allocate(size_t bytes)
 {
     void *got = NULL;
-
     bytes = (bytes + 15) & ~(size_t)15;
     if (bytes > block.left) {
         size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-
         block.at = calloc(1, size);
         block.left = block.at ? size : 0;
     }
@@ -69,7 +67,6 @@ static void *allocate(size_t bytes)
 static uint64_t now_ns(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -83,7 +80,6 @@ static void stop(struct duet__omp_task *task, uint64_t now)
 {
     if (task && task->since_ns) {
         uint64_t ns = now - task->since_ns, read_ns = clock_ns + owed_ns;
-
         task->own_ns += ns > read_ns ? ns - read_ns : 0;
         owed_ns = ns > read_ns ? 0 : read_ns - ns;
         task->since_ns = 0;
@@ -100,7 +96,6 @@ static void go_on(struct duet__omp_task *task)
 static struct duet__omp_step *add_step(struct duet__omp_task *task, enum duet__step_kind kind)
 {
     struct duet__omp_step *step = allocate(sizeof *step);
-
     if (!step)
         return NULL;
     step->kind = kind;
@@ -126,7 +121,6 @@ static const void *place_of(const ompt_frame_t *frame, const void *code)
 {
     void *const *at = frame ? frame->enter_frame.ptr : NULL;
     const void *module;
-
     if (code != waits_at || !at || !(frame->enter_frame_flags & ompt_frame_framepointer))
         return code;
     module = duet__omp_module(at[1]);
@@ -139,7 +133,6 @@ static struct duet__omp_step *add_loop(struct duet__omp_task *task, uint64_t ite
 {
     struct duet__omp_step *step = add_step(task, DUET__STEP_LOOP);
     uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
-
     if (step) {
         step->code = code ? code : task->code; /* gcc's sections have no known place */
         step->parts = task->team ? (parts + task->team - 1) / task->team : 0;
@@ -153,7 +146,6 @@ static void end_phase(struct duet__omp_task *task)
     const struct duet__omp_step *last = task ? task->last : NULL;
     uint64_t ns = task ? task->own_ns : 0;
     struct duet__omp_step *step;
-
     if (ns < LEAST_LOOP_NS || !task->team || !task->region->of_gcc ||
         (last && last->kind != DUET__STEP_BARRIER && (last->kind != DUET__STEP_LOOP || !last->ns)))
         return;
@@ -173,7 +165,6 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
     struct duet__omp_task *task = task_of(creator);
     struct duet__omp_region *made;
     struct duet__omp_step *step;
-
     if (atomic_fetch_add(&regions, 1) == 0 && !recording.begin_ns)
         recording.begin_ns = now;
     if (!task || recording.only_makespan)
@@ -209,7 +200,6 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
 {
     struct duet__omp_region *of = region ? region->ptr : NULL;
     struct duet__omp_task *task;
-
     if (endpoint == ompt_scope_end) {
         stop(task_of(data), now_ns());
         end_phase(task_of(data));
@@ -243,7 +233,6 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
     uint64_t now = now_ns();
     struct duet__omp_task *parent = task_of(creator), *task;
     struct duet__omp_step *step;
-
     if (flags & ompt_task_target)
         atomic_fetch_or(&unsupported, TARGET);
     if (!parent || !(flags & (ompt_task_explicit | ompt_task_taskwait)))
@@ -279,7 +268,6 @@ static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependenc
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(data);
     ompt_dependence_t *kept;
-
     if (!task || count <= 0)
         return;
     if (!task->parent) { /* of iterations of an ordered loop */
@@ -313,7 +301,6 @@ static bool runs_inside(void)
     ompt_frame_t *own = NULL, *creator = NULL;
     ompt_data_t *data;
     int flags;
-
     return get_task_info(0, &flags, &data, &own, NULL, NULL) == 2 &&
            get_task_info(1, &flags, &data, &creator, NULL, NULL) == 2 && own && creator &&
            own->exit_frame.ptr && own->exit_frame.ptr == creator->enter_frame.ptr;
@@ -323,7 +310,6 @@ static void on_task_schedule(ompt_data_t *prior, ompt_task_status_t status, ompt
 {
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(prior);
-
     if (status == ompt_taskwait_complete) {
         if (task && task->parent) {
             task->parent->waits = false;
@@ -351,7 +337,6 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(data);
     bool begins = endpoint == ompt_scope_begin;
-
     /* the threads of a team leave its last barrier when they are needed again */
     if (!task || kind == ompt_sync_region_reduction || (!begins && !region))
         return;
@@ -374,7 +359,6 @@ static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint
                          ompt_data_t *region, ompt_data_t *data, const void *code)
 {
     struct duet__omp_task *task = task_of(data);
-
     if (endpoint == ompt_scope_begin)
         waits_at = code;
     if (!task || kind != ompt_sync_region_taskgroup)
@@ -390,7 +374,6 @@ static const void *find_taskloop(const void *code)
     void *frames[16];
     bool inside = false, was_inside;
     int count = backtrace(frames, sizeof frames / sizeof frames[0]);
-
     for (int i = 0; i < count && duet__omp_module(code) == recording.runtime_module; i++) {
         was_inside = inside;
         inside = duet__omp_module(frames[i]) == recording.runtime_module;
@@ -410,7 +393,6 @@ static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_
      * lacks */
     bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections || (int)kind >= 10;
     struct duet__omp_step *loop;
-
     if (!task || (kind == ompt_work_taskloop && endpoint != ompt_scope_begin))
         return;
     stop(task, now);
@@ -455,7 +437,6 @@ static int look_at_module(struct dl_phdr_info *module, size_t size, void *found)
     const ElfW(Dyn) *entry = NULL;
     const char *names = NULL, *at;
     size_t bytes = 0;
-
     for (size_t i = 0; i < module->dlpi_phnum; i++)
         if (module->dlpi_phdr[i].p_type == PT_DYNAMIC)
             entry = (const void *)(module->dlpi_addr + module->dlpi_phdr[i].p_vaddr);
@@ -507,7 +488,6 @@ static const char *find_beyond(void)
 {
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
     void *frame;
-
     dl_iterate_phdr(look_at_module, &used);
     /* the first call of backtrace loads a library, which a handler must not do */
     if (used && backtrace(&frame, 1) > 0)
@@ -535,7 +515,6 @@ static uint64_t measure_clock(void)
     struct duet__omp_task task = {0};
     ompt_data_t data = {.ptr = &task};
     uint64_t least = UINT64_MAX;
-
     go_on(&task);
     for (int i = 0; i < BATCHES; i++) {
         task.own_ns = 0;
@@ -550,7 +529,6 @@ static uint64_t measure_clock(void)
 static bool read_number(const char *text, uint64_t *number)
 {
     char *end;
-
     errno = 0;
     *number = *text ? strtoull(text, &end, 10) : 0;
     return !*text || (!*end && errno != ERANGE && *text >= '0' && *text <= '9');
@@ -579,7 +557,6 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
         {ompt_callback_cancel, (ompt_callback_t)on_cancel, false, false},
         {ompt_callback_mutex_acquire, (ompt_callback_t)on_mutex, false, false},
     };
-
     process = getpid();
     clock_ns = measure_clock();
     output = getenv("DUET_OMPT");
@@ -623,7 +600,6 @@ static void tell_unsupported(void)
                                         "parallel regions of further threads",
                                         "locks, critical and ordered (nobody waits for them)"};
     unsigned found = atomic_load(&unsupported);
-
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (found & 1U << i)
             complain_about("not recorded as the program means it: ", names[i]);
@@ -635,7 +611,6 @@ static void tell_loops(void)
     double much = 0.001 + 1e-10 * (double)(recording.end_ns - recording.begin_ns);
     double known = 1e-9 * (double)loops_ns, guessed = 1e-9 * (double)static_ns;
     static const char kept[] = "duet: %.3g s in %s stay with the threads that computed them (%s)\n";
-
     if (recording.loop_parts)
         fprintf(stderr, "duet: %.3g s in loops are cut, as if all parts of a loop took as long\n",
                 known + (recording.static_loops ? guessed : 0));
@@ -649,7 +624,6 @@ static void on_end(ompt_data_t *data)
 {
     const char *problem, *path = output;
     char own[64];
-
     if (getpid() != process) /* a child process without a parallel region of its own */
         return;
     if (!output || !*output) {
@@ -677,7 +651,6 @@ __attribute__((visibility("default"))) ompt_start_tool_result_t *ompt_start_tool
 ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *runtime)
 {
     static ompt_start_tool_result_t result = {.initialize = on_begin, .finalize = on_end};
-
     recording.runtime = runtime;
     return &result;
 }

@@ -96,7 +96,6 @@ static void groups(void)
 int main(int argc, char **argv)
 {
     const char *end = argc > 1 ? argv[1] : "";
-
 #pragma omp parallel num_threads(2)
     {
 #pragma omp task

@@ -9,7 +9,6 @@ static double values[64];
 static void compute(int i)
 {
     volatile double sum = 0;
-
     for (int k = 0; k < 100000; k++)
         sum += k;
     values[i] += sum;

@@ -14,7 +14,6 @@ double duet__device_peak(const struct duet__device *device, char precision, bool
     bool single = precision == 's';
     double own = single ? device->s_flops : device->d_flops;
     double units = single ? device->s_matrix_flops : device->d_matrix_flops;
-
     if (device->cores > 0)
         return device->clock_Hz * device->flops_per_cycle * (single ? 2 : 1);
     return matrix && units > 0 ? units : own;
@@ -30,7 +29,6 @@ static double device_seconds(const struct duet__catalogue *c, const struct duet_
     double ratio = precision == 's' ? device->s_ratio : device->d_ratio;
     double share = fmin(shape->share * (ratio > 0 && shape->b3 > 0 ? ratio : 1), 1);
     double compute = at_peak / share * (1 + pow(shape->half_s / at_peak, 2.0 / 3));
-
     if (shape->rounds)
         start *= sqrt(2 * work); /* `work` is that of all pairs */
     return start + fmax(compute, bytes * fmax(device->cores, 1) / device->memory_Bps);
@@ -44,7 +42,6 @@ static double estimate_uncertainty(const struct duet__device *device,
                                    const struct duet__kernel_shape *shape, char precision)
 {
     const bool rated = (precision == 's' ? device->s_ratio : device->d_ratio) > 0;
-
     if (g_str_has_prefix(shape->kernel, "potrf") || g_str_has_prefix(shape->kernel, "getrf"))
         return 1.1;
     if (device->cores > 0 || shape->b3 == 0)
@@ -73,17 +70,14 @@ static int add_curve(const struct duet__catalogue *c, const struct duet__device 
     struct duet__point points[64];
     struct duet__curve curve = {.points = points};
     double element = precision == 's' ? 4 : 8;
-
     for (unsigned b = SMALLEST; shape->b3 > 0 && b <= LARGEST; b += b & (b - 1) ? b / 3 : b / 2) {
         double work = ((shape->b3 * b + shape->b2) * b + shape->b1) * b;
         double bytes = shape->tiles * b * b * element;
-
         points[curve.count++] =
             shape_point(work, b, device_seconds(c, device, shape, precision, work, bytes));
     }
     for (unsigned k = 2; shape->b3 == 0 && k <= LINEAR; k++) {
         double work = pow(4, k), bytes = shape->elements * work * element;
-
         points[curve.count++] =
             shape_point(work, 0, device_seconds(c, device, shape, precision, work, bytes));
     }
@@ -99,7 +93,6 @@ static int add_curves(const struct duet__catalogue *c, const struct duet__device
                       struct duet__calibration *calibration, struct duet_message *message)
 {
     int error = DUET_OK;
-
     for (unsigned i = 0; i < c->shape_count && error == DUET_OK; i++) {
         if (c->shapes[i].on_gpu != (device->cores == 0))
             continue;
@@ -128,10 +121,8 @@ static const struct duet__device *device_find(const struct assembling *s, const 
                                               bool cpu)
 {
     g_autoptr(GString) known = g_string_new(NULL);
-
     for (unsigned i = 0; i < s->c->device_count; i++) {
         const struct duet__device *device = &s->c->devices[i];
-
         if ((device->cores > 0) != cpu)
             continue;
         if (name == NULL || strcmp(device->name, name) == 0)
@@ -149,7 +140,6 @@ static int find_devices(struct assembling *s)
 {
     const struct duet__assembly *a = s->a;
     const struct duet__device *cpu = device_find(s, a->cpu, true);
-
     if (cpu == NULL)
         return DUET_ENOTFOUND;
     if (a->cores > cpu->cores)
@@ -158,7 +148,6 @@ static int find_devices(struct assembling *s)
     s->devices[0] = cpu;
     for (unsigned i = 1; i <= a->group_count; i++) {
         const struct duet__device *gpu = device_find(s, a->gpus[i - 1].device, false);
-
         if (gpu == NULL)
             return DUET_ENOTFOUND;
         for (unsigned k = 1; k < i; k++)
@@ -181,7 +170,6 @@ static double pcie_Bps(const struct assembling *s, const struct duet__device *gp
     static const double transfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
     unsigned generation = MIN(s->devices[0]->pcie, gpu->pcie);
     double coding = generation <= 2 ? 8.0 / 10 : generation <= 5 ? 128.0 / 130 : 242.0 / 256;
-
     if (s->devices[0]->gpu_link_Bps > 0)
         return s->devices[0]->gpu_link_Bps * s->c->rules.fabric_share;
     return transfers[generation - 1] * coding * 16 / 8 * s->c->rules.pcie_share;
@@ -191,7 +179,6 @@ static void set_processors(struct assembling *s)
 {
     struct duet__platform *p = s->p;
     const struct duet__device *cpu = s->devices[0];
-
     p->socket_count = s->a->sockets;
     p->sockets = g_new0(struct duet__platform_socket, p->socket_count);
     for (unsigned i = 0; i < p->socket_count; i++)
@@ -221,7 +208,6 @@ static void set_gpus(struct assembling *s)
     struct duet__platform_gpu *gpu = p->gpus = g_new0(struct duet__platform_gpu, p->gpu_count);
     const unsigned asked = s->a->switches;
     unsigned groups = s->a->group_count;
-
     p->switches = g_new0(struct duet__platform_switch, MAX(asked, p->gpu_count));
     for (unsigned i = 1, first = 0; i <= groups; i++, first = p->switch_count)
         for (unsigned k = 0; k < s->a->gpus[i - 1].count; k++, gpu++) {
@@ -229,7 +215,6 @@ static void set_gpus(struct assembling *s)
                                                        s->c->rules.copy_latency_s};
             uint64_t at = (uint64_t)(gpu - p->gpus) * asked / p->gpu_count;
             double *link;
-
             at = asked > 0 ? at : first + k / dies_of(s, i);
             *gpu = (struct duet__platform_gpu){.arch = i,
                                                .position = (unsigned)at,
@@ -256,12 +241,10 @@ static void add_peers(struct duet__platform *p, unsigned group, bool own_link,
 {
     static const char *const names[] = {"switch", "socket", "remote"};
     struct duet__platform_peer *peer = p->peers;
-
     for (peer += group > 0 ? DUET_REACHES : 0; group > 0 && peer->name[0] != '\0'; peer++)
         ;
     for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
         const struct duet__platform_figure figure = {bandwidths[reach], latency};
-
         peer[reach] = (struct duet__platform_peer){.own_link = own_link,
                                                    .up = figure,
                                                    .down = figure,
@@ -281,7 +264,6 @@ static int add_fabric(struct assembling *s, unsigned group)
     const unsigned others = MAX(s->a->gpus[group - 1].count, 2) - 1;
     const double one = gpu->link_Bps * s->c->rules.fabric_share;
     unsigned links = gpu->links, near;
-
     if (s->a->fabric == DUET_FABRIC_SWITCHED && gpu->one_each)
         return duet_fail(s->message, DUET_EINVAL, "there are no switches for %s of %s: --nvlink",
                          gpu->fabric, gpu->name);
@@ -311,12 +293,10 @@ static void add_pcie_peers(struct assembling *s)
 {
     const double shares[] = {1, s->c->rules.peer_socket_share, s->c->rules.peer_remote_share};
     double slowest = s->all_copy ? HUGE_VAL : 0;
-
     for (unsigned i = 1; i <= s->a->group_count; i++)
         slowest = fmin(slowest, pcie_Bps(s, s->devices[i]));
     for (unsigned i = 0; i <= s->a->group_count; i++) {
         double bandwidths[DUET_REACHES], pcie = i > 0 ? pcie_Bps(s, s->devices[i]) : slowest;
-
         if (i > 0 ? s->devices[i]->no_peer || is_linked(s, i) || !(pcie > slowest) : !s->all_copy)
             continue;
         for (unsigned reach = 0; reach < DUET_REACHES; reach++)
@@ -333,11 +313,9 @@ static int connect(struct assembling *s)
     const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
     unsigned groups = s->a->group_count;
     int error = DUET_OK;
-
     s->all_copy = groups > 0;
     for (unsigned i = 1; i <= groups && error == DUET_OK; i++) {
         const struct duet__device *gpu = s->devices[i];
-
         s->all_copy =
             s->all_copy && !gpu->no_peer && strcmp(gpu->backend, s->devices[1]->backend) == 0;
         s->linked += is_linked(s, i);
@@ -358,7 +336,6 @@ static void machine_describe(struct assembling *s)
     static const char *const fabrics[] = {"", "direct", "through switches"};
     struct duet__platform *p = s->p;
     GString *text = g_string_new(NULL), *origin = g_string_new(NULL);
-
     g_strlcpy(p->name, s->a->name, sizeof(p->name));
     g_string_printf(text, "%u x %u cores of %s", p->socket_count, p->sockets[0].cores,
                     s->devices[0]->title);
@@ -369,7 +346,6 @@ static void machine_describe(struct assembling *s)
                     s->c->rules.origin);
     for (unsigned i = 0; i < p->arch_count; i++) {
         const struct duet__device *device = s->devices[i];
-
         if (i > 0)
             g_string_append_printf(text, ", %u x %s", s->a->gpus[i - 1].count, device->title);
         if (i > 0 && is_linked(s, i))
@@ -399,7 +375,6 @@ static int assembly_make(struct assembling *s)
                                                    .links = assembly->links,
                                                    .link_count = assembly->link_count};
     int error;
-
     error = find_devices(s);
     if (error != DUET_OK)
         return error;
@@ -427,7 +402,6 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
 {
     GPtrArray *devices = g_ptr_array_new();
     int error;
-
     memset(out, 0, sizeof(*out));
     g_ptr_array_set_size(devices, (int)assembly->group_count + 2);
     struct assembling s = {.c = catalogue,

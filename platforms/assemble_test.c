@@ -13,7 +13,6 @@ static struct duet__catalogue catalogue;
 static struct duet__platform assemble(const struct duet__assembly *assembly)
 {
     struct duet__platform p;
-
     WORKS(duet__platform_assemble(&catalogue, assembly, &p, hear()));
     return p;
 }
@@ -27,7 +26,6 @@ static void test_all(void)
         const struct duet__device *cpu = &catalogue.devices[i / catalogue.device_count];
         const struct duet__gpu_group group = {4, gpu->name};
         unsigned fabrics = gpu->links == 0 ? 1 : gpu->one_each ? 2 : 3;
-
         for (unsigned k = 0; k < fabrics && cpu->cores > 0 && gpu->cores == 0; k++) {
             const struct duet__assembly assembly = {.name = "any",
                                                     .cpu = cpu->name,
@@ -38,7 +36,6 @@ static void test_all(void)
             OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
             OWNED(duet_machine_fini) struct duet_machine m = build(&p, -1, -1);
             g_auto(GStrv) suspicions = duet__platform_suspicions(&p);
-
             g_assert_null(suspicions[0]);
             g_assert_cmpint(route_of(&m, "gpu0", "gpu3")->direct, ==, k > 0 || !gpu->no_peer);
             g_assert_nonnull(strstr(p.origin, gpu->origin));
@@ -51,7 +48,6 @@ static void assert_link(const struct duet_machine *m, const char *from, const ch
                         unsigned index, const char *name)
 {
     const struct duet_route *route = route_of(m, from, to);
-
     g_assert_cmpuint(index, <, route->count);
     g_assert_cmpstr(m->links[route->links[index]].name, ==, name);
 }
@@ -70,7 +66,6 @@ static void test_placement(void)
     struct duet__platform p = assemble(&assembly);
     struct duet_machine m = build(&p, -1, -1);
     double pcie5 = 32e9 * 128 / 130 * 2 * 0.8;
-
     g_assert_cmpuint(m.worker_count, ==, 64);
     for (unsigned i = 0; i < 8; i++) {
         g_assert_cmpuint(p.gpus[i].position, ==, i / 2);
@@ -119,7 +114,6 @@ static void test_fabric(void)
                                       .fabric = DUET_FABRIC_DIRECT};
     struct duet__platform p = assemble(&assembly);
     struct duet_machine m = build(&p, -1, -1);
-
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu1", "gpu3")->bandwidth_Bps, 95e9, 1);
     assert_link(&m, "gpu1", "gpu3", 0, "port1-out");
     assert_link(&m, "gpu1", "gpu3", 1, "port3-in");
@@ -159,7 +153,6 @@ static void test_mixed(void)
         {"rtx4090", DUET_FABRIC_NONE, 0.8 * pcie4, 0, 0},
         {"mi300x", DUET_FABRIC_NONE, 0.8 * pcie4, 1.6 * pcie4, 0}, /* no driver has both */
     };
-
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         const struct duet__gpu_group groups[] = {{2, "a100"}, {2, cases[i].other}};
         const struct duet__assembly assembly = {.name = "mixed",
@@ -171,7 +164,6 @@ static void test_mixed(void)
         g_autofree char *text = duet__platform_text(&p);
         OWNED(free_platform) struct duet__platform *again = NULL;
         OWNED(duet_machine_fini) struct duet_machine m;
-
         /* a file says the same */
         WORKS(duet__platform_parse(text, strlen(text), "mixed", false, &again, hear()));
         m = build(again, -1, -1);
@@ -179,7 +171,6 @@ static void test_mixed(void)
                                 route_of(&m, "gpu2", "gpu3")->bandwidth_Bps,
                                 route_of(&m, "gpu1", "gpu2")->bandwidth_Bps};
         const double wanted[] = {cases[i].a100s, cases[i].others, cases[i].mixed};
-
         for (unsigned k = 0; k < 3; k++)
             g_assert_cmpfloat_with_epsilon(found[k], wanted[k], 1);
     }
@@ -198,7 +189,6 @@ static void test_dies(void)
                                             .fabric = DUET_FABRIC_DIRECT};
     OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
     OWNED(duet_machine_fini) struct duet_machine m = build(&p, -1, -1);
-
     g_assert_cmpuint(p.switch_count, ==, 3);
     g_assert_cmpfloat_with_epsilon(p.switches[0].to_host_Bps, 2 * 0.95 * 36e9, 1);
     g_assert_cmpfloat_with_epsilon(p.switches[2].to_host_Bps, 0.95 * 36e9, 1);
@@ -214,7 +204,6 @@ static void test_times(void)
     static const struct {
         const char *platform, *cpu, *gpu;
     } machines[] = {{"idgraf", "x5650", "c2050"}, {"sirocco", "e5-2680v3", "k40m"}};
-
     for (unsigned i = 0; i < G_N_ELEMENTS(machines); i++) {
         const struct duet__gpu_group group = {1, machines[i].gpu};
         const struct duet__assembly assembly = {.name = "again",
@@ -224,17 +213,14 @@ static void test_times(void)
                                                 .group_count = 1};
         struct duet__platform p = assemble(&assembly), *measured = load(machines[i].platform);
         const char *const archs[] = {machines[i].cpu, machines[i].gpu};
-
         for (unsigned k = 0; k < 4; k++) {
             const char *kernel = k % 2 ? "sgemm" : "dgemm";
             const struct duet__curve *known =
                 duet__calibration_find(&measured->calibration, kernel, archs[k / 2]);
             const struct duet__curve *estimated =
                 duet__calibration_find(&p.calibration, kernel, archs[k / 2]);
-
             for (size_t n = 0; n < known->count; n++) {
                 struct duet__point point;
-
                 g_assert_cmpint(duet__curve_point(estimated, known->points[n].work, false, &point),
                                 ==, DUET_OK);
                 g_assert_cmpfloat(fabs(log(point.mean_s / known->points[n].mean_s)), <, log(1.4));
@@ -253,10 +239,8 @@ static void test_bad_input(void)
         {"{\"schema\": 1, \"rules\": {\"pcie_share\": 2}}", "rules.pcie_share"},
         {"[", "file:1"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         OWNED(duet__catalogue_fini) struct duet__catalogue bad;
-
         FAILS(duet__catalogue_read(&bad, texts[i][0], strlen(texts[i][0]), "file", hear()),
               DUET_EPARSE, texts[i][1]);
     }
@@ -265,7 +249,6 @@ static void test_bad_input(void)
 int main(int argc, char **argv)
 {
     int status;
-
     g_test_init(&argc, &argv, NULL);
     WORKS(duet__catalogue_load(&catalogue, hear()));
     g_test_add_func("/assemble/all", test_all);

@@ -54,7 +54,6 @@ static const char good_xml[] =
 static char *with(const char *text, const char *old, const char *new)
 {
     const char *at = strstr(text, old);
-
     if (at == NULL)
         g_error("the good text has no \"%s\"", old);
     return g_strdup_printf("%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
@@ -68,7 +67,6 @@ static int parse(const char *text, size_t length, bool xml, struct duet_message 
     g_autofree char *path = g_build_filename(folder, xml ? "bad.xml" : "bad.json", NULL);
     OWNED(free_platform) struct duet__platform *p = NULL;
     int error = duet__platform_parse(text, length, path, xml, &p, message);
-
     g_assert_cmpint(error == DUET_OK, ==, p != NULL);
     return error;
 }
@@ -260,7 +258,6 @@ static void check_table(const char *text, const struct bad *cases, size_t count,
     for (size_t i = 0; i < count; i++) {
         g_autofree char *changed = with(text, cases[i].old, cases[i].new);
         int error = parse(changed, strlen(changed), xml, hear());
-
         if (error == DUET_OK)
             g_error("accepted: \"%s\" for \"%s\"", cases[i].new, cases[i].old);
         g_assert_cmpstr(heard(), !=, "");
@@ -288,7 +285,6 @@ static void read_calibration(const char *text, int expected, const char *fragmen
     struct duet__platform p = {.name = "toy",
                                .archs = g_memdup2(archs, sizeof(archs)),
                                .arch_count = G_N_ELEMENTS(archs)};
-
     g_assert_cmpint(duet__read_calibration(&p, text, strlen(text), "t.json", hear()), ==, expected);
     if (fragment != NULL) {
         SAYS("t.json: ");
@@ -342,11 +338,9 @@ static void test_calibrations(void)
         {"\"schema\": 1", "\"schema\": 0", "schema: 0 is out of range"},
     };
     static const char text[] = CURVES(POINT);
-
     read_calibration(text, DUET_OK, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *changed = with(text, cases[i].old, cases[i].new);
-
         read_calibration(changed, DUET_EPARSE, cases[i].fragment);
     }
 }
@@ -361,7 +355,6 @@ static void test_garbage(void)
                                         "\"x\"", "{",           "\xff\xfe",
                                         "<a/>",  "<platform/>", "<platform version=\"4\"/>",
                                         "]]"};
-
     for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
     for (unsigned xml = 0; xml < 2; xml++) {
@@ -384,7 +377,6 @@ static void put_times(const char *name, const char *arch)
                         "\"origin\": \"o\", \"points\": [{\"size\": 1, \"flops\": 8, "
                         "\"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3}]}]}",
                         arch);
-
     g_assert_true(g_file_set_contents(file, text, -1, NULL));
     g_free(text);
 }
@@ -394,7 +386,6 @@ int main(int argc, char **argv)
     static const char *const names[] = {"toy.kernels.json", "other.kernels.json", "machine.json"};
     char *file;
     int status;
-
     g_test_init(&argc, &argv, NULL);
     folder = new_folder();
     put_times(names[0], "c2050");

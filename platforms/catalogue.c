@@ -105,7 +105,6 @@ int duet__catalogue_read(struct duet__catalogue *out, const char *text, size_t l
 {
     struct duet__json root;
     int error;
-
     memset(out, 0, sizeof(*out));
     error = duet__json_parse(text, length, path, message, &root);
     if (error == DUET_OK)
@@ -119,12 +118,10 @@ int duet__catalogue_load(struct duet__catalogue *out, struct duet_message *messa
     g_auto(GStrv) directories = duet__platform_directories();
     g_autofree char *text = NULL;
     size_t length = 0;
-
     memset(out, 0, sizeof(*out));
     for (char **directory = directories; *directory != NULL; directory++) {
         g_autofree char *path = g_build_filename(*directory, "devices", "catalogue.json", NULL);
         int error;
-
         if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
             continue;
         error = duet__read_file(path, &text, &length, message);

@@ -24,7 +24,6 @@ static void add_suspicion(GPtrArray *list, const char *format, ...) G_GNUC_PRINT
 static void add_suspicion(GPtrArray *list, const char *format, ...)
 {
     va_list args;
-
     va_start(args, format);
     g_ptr_array_add(list, g_strdup_vprintf(format, args));
     va_end(args);
@@ -35,7 +34,6 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
     for (unsigned i = 0; i < m->node_count; i++)
         for (unsigned k = 0; k < m->node_count; k++) {
             const struct duet_route *route = duet_machine_route(m, i, k);
-
             if (i != k && route->direct && route->latency_s > LONG_S)
                 add_suspicion(
                     list,
@@ -44,7 +42,6 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
         }
     for (const struct duet__field *cost = duet__cost_fields; cost->key != NULL; cost++) {
         const double *seconds = duet__field_at(cost, &m->costs);
-
         if (cost->kind == DUET__NUMBER && *seconds > LONG_S)
             add_suspicion(list, "costs.%s is %g s; microseconds are usual", cost->key, *seconds);
     }
@@ -54,10 +51,8 @@ double duet__best_rate(const struct duet__calibration *calibration, const char *
                        const char *arch)
 {
     double best = 0;
-
     for (size_t i = 0; calibration != NULL && i < calibration->count; i++) {
         const struct duet__curve *curve = &calibration->curves[i];
-
         if (strcmp(curve->arch, arch) == 0 && (!kernel || strcmp(curve->kernel, kernel) == 0))
             for (size_t k = 0; k < curve->count; k++)
                 best = fmax(best, curve->points[k].work / curve->points[k].mean_s);
@@ -70,7 +65,6 @@ static double sheet_peak(const struct duet__catalogue *catalogue, const struct d
 {
     for (unsigned i = 0; i < catalogue->device_count && strchr("sd", curve->kernel[0]); i++) {
         const struct duet__device *device = &catalogue->devices[i];
-
         if (strcmp(device->name, curve->arch) == 0)
             return fmax(duet__device_peak(device, curve->kernel[0], false),
                         duet__device_peak(device, curve->kernel[0], true)) *
@@ -88,10 +82,8 @@ static void check_peak(const struct duet__calibration *calibration,
     const char product[] = {curve->kernel[0], 'g', 'e', 'm', 'm', '\0'};
     double peak = FASTER * duet__best_rate(calibration, product, curve->arch);
     double sheet = sheet_peak(catalogue, curve);
-
     for (size_t i = 0; i < curve->count; i++) {
         double rate = curve->points[i].work / curve->points[i].mean_s;
-
         if (sheet > 0 && rate > sheet)
             add_suspicion(list,
                           "%s on %s of work %g is faster (%.4g GFlop/s) than the data sheet "
@@ -114,7 +106,6 @@ static double neighbour_distance(const struct duet__point *point,
     double proportional = neighbour->mean_s * point->work / neighbour->work;
     double least = fmin(neighbour->mean_s, proportional);
     double most = fmax(neighbour->mean_s, proportional);
-
     return fmax(1, fmax(point->mean_s / most, least / point->mean_s));
 }
 
@@ -124,7 +115,6 @@ static void check_neighbours(const struct duet__curve *curve, GPtrArray *list)
     for (size_t i = 0; curve->count > 1 && i < curve->count; i++) {
         size_t first = i > 0 ? i - 1 : 1, second = i > 0 ? i + 1 : 2;
         double off;
-
         if (second >= curve->count)
             second = curve->count > 2 ? i - 2 : first;
         off = fmin(neighbour_distance(&curve->points[i], &curve->points[first]),
@@ -143,10 +133,8 @@ static void add_holes(const struct duet__calibration *calibration, const struct 
 {
     g_autoptr(GPtrArray) lacking = g_ptr_array_new();
     bool known = false;
-
     for (unsigned i = 0; i < m->worker_count; i++) {
         char *arch = m->archs[m->workers[i].arch].name;
-
         if (duet__calibration_find(calibration, kernel, arch) != NULL)
             known = true;
         else if (!g_ptr_array_find(lacking, arch, NULL))
@@ -161,7 +149,6 @@ char *duet__platform_holes(const struct duet__calibration *calibration,
 {
     g_autoptr(GPtrArray) holes = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-
     for (size_t i = 0; kernels == NULL && i < calibration->count; i++)
         if (g_hash_table_add(seen, calibration->curves[i].kernel))
             add_holes(calibration, machine, calibration->curves[i].kernel, holes);
@@ -180,7 +167,6 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
     struct duet_message message = {""};
     struct duet__catalogue catalogue;
     char *holes = NULL;
-
     (void)!duet__catalogue_load(&catalogue, &message); /* without it, no peak is known */
     if (duet__platform_build(platform, &whole, &machine, &message) != DUET_OK) {
         add_suspicion(list, "the whole machine cannot be built: %s", message.text);

@@ -30,7 +30,6 @@ struct plan {
 static void *copy_of(const void *array, unsigned count, unsigned more, size_t size)
 {
     void *copy = g_malloc0_n((size_t)count + more + 1, size);
-
     if (count > 0)
         memcpy(copy, array, count * size);
     return copy;
@@ -42,7 +41,6 @@ static void plan_init(struct plan *plan, const struct duet__platform *platform,
     struct duet__platform *d = &plan->d;
     unsigned gpus = options->gpus < 0 ? platform->gpu_count : (unsigned)options->gpus;
     unsigned more = gpus > platform->gpu_count ? gpus - platform->gpu_count : 0;
-
     *plan = (struct plan){.d = *platform, .options = options, .machine = machine, .gpus = gpus};
     d->sockets = copy_of(d->sockets, d->socket_count, more, sizeof(*d->sockets));
     d->switches = copy_of(d->switches, d->switch_count, more, sizeof(*d->switches));
@@ -71,7 +69,6 @@ static void add_switch(struct duet__platform *d, unsigned model, unsigned socket
     const struct duet__platform_link *kind = &d->kinds[d->switches[model].kind];
     struct duet__platform_gpu gpu = {.memory_bytes = 0};
     unsigned count = 0;
-
     for (unsigned i = 0; i < described; i++)
         if (d->gpus[i].position == model && count++ == 0)
             gpu = d->gpus[i];
@@ -102,10 +99,8 @@ static void add_gpus(struct duet__platform *d, unsigned wanted)
     const unsigned gpus = d->gpu_count, switches = d->switch_count, sockets = d->socket_count;
     unsigned *stand_ins = g_new0(unsigned, sockets + 1);
     unsigned listed = gpus;
-
     for (unsigned model = 0; d->gpu_count < wanted; model = (model + 1) % switches) {
         unsigned socket = d->switches[model].socket;
-
         for (unsigned i = 0; model == 0 && i < sockets; i++)
             stand_ins[i] = NONE;
         if (!has_gpus(d, model))
@@ -130,7 +125,6 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
 {
     struct duet__platform *d = &plan->d;
     unsigned cores, described = duet__platform_cores(d);
-
     if (plan->gpus > d->gpu_count && d->gpu_count == 0)
         return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", d->name);
     if (plan->gpus > d->gpu_count)
@@ -170,7 +164,6 @@ void duet__change_links(struct duet__platform *d, const struct duet__platform_op
     for (unsigned i = 0; i < d->gpu_count; i++) {
         struct duet__platform_gpu *gpu = &d->gpus[i];
         const char *kind = d->kinds[d->switches[gpu->position].kind].name;
-
         duet__change_bandwidth(options, kind, &gpu->to_device.bandwidth_Bps);
         duet__change_bandwidth(options, kind, &gpu->to_host.bandwidth_Bps);
         if (gpu->port_in_Bps > 0)
@@ -180,7 +173,6 @@ void duet__change_links(struct duet__platform *d, const struct duet__platform_op
     }
     for (unsigned i = 0; i < d->switch_count; i++) {
         struct duet__platform_switch *sw = &d->switches[i];
-
         duet__change_bandwidth(options, d->kinds[sw->kind].name, &sw->to_device_Bps);
         duet__change_bandwidth(options, d->kinds[sw->kind].name, &sw->to_host_Bps);
     }
@@ -201,7 +193,6 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
 {
     struct duet_link *link = &plan->machine->links[plan->machine->link_count];
     va_list args;
-
     link->bandwidth_Bps = bandwidth;
     link->per_copy = per_copy;
     va_start(args, format);
@@ -214,7 +205,6 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
 static void make_host_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
-
     plan->switches = g_new0(struct pair, d->switch_count + 1);
     plan->limits = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++) {
@@ -223,7 +213,6 @@ static void make_host_links(struct plan *plan)
         const struct duet__platform_switch *sw = &d->switches[position];
         struct pair *links = &plan->switches[position], *limits = &plan->limits[device];
         const char *kind = d->kinds[sw->kind].name;
-
         if (links->in == 0) {
             links->in = add_link(plan, sw->to_device_Bps, false, "%s%u-to-device", kind, position);
             links->out = add_link(plan, sw->to_host_Bps, false, "%s%u-to-host", kind, position);
@@ -245,7 +234,6 @@ static struct pair limit_links(struct plan *plan, const struct duet__platform_li
     const struct duet__platform *d = &plan->d;
     struct pair links = {0, 0};
     double in = 0, out = 0;
-
     for (unsigned i = 0; i < d->switch_count; i++)
         if (plan->switches[i].in != 0 && (socket == NONE || d->switches[i].socket == socket)) {
             in += d->switches[i].to_device_Bps;
@@ -262,11 +250,9 @@ static struct pair limit_links(struct plan *plan, const struct duet__platform_li
 static void make_limits(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
-
     plan->hubs = g_new0(struct pair, d->socket_count + 1);
     for (unsigned i = 0; i < d->socket_count; i++) {
         g_autofree char *name = g_strdup_printf("hub%u", i);
-
         plan->hubs[i] = limit_links(plan, &d->sockets[i].hub, i, name);
     }
     plan->host = limit_links(plan, &d->host, NONE, "host");
@@ -275,7 +261,6 @@ static void make_limits(struct plan *plan)
 enum duet__reach duet__reach_between(const struct duet__platform *platform, unsigned a, unsigned b)
 {
     unsigned switch_a = platform->gpus[a].position, switch_b = platform->gpus[b].position;
-
     if (switch_a == switch_b)
         return DUET_REACH_SWITCH;
     return platform->switches[switch_a].socket == platform->switches[switch_b].socket
@@ -288,7 +273,6 @@ static unsigned peer_between(const struct duet__platform *d, unsigned a, unsigne
 {
     enum duet__reach reach = duet__reach_between(d, a, b);
     unsigned arch = d->gpus[a].arch;
-
     for (unsigned i = DUET_REACHES; i < DUET_PEERS && d->peers[i].name[0] != '\0'; i++)
         if (d->peers[i].reach == reach && d->peers[i].arch == arch && d->gpus[b].arch == arch)
             return i;
@@ -300,7 +284,6 @@ static void make_port(struct plan *plan, unsigned device)
 {
     const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
     struct pair *port = &plan->ports[device];
-
     if (port->in == 0 && gpu->port_in_Bps > 0)
         port->in = add_link(plan, gpu->port_in_Bps, false, "port%u-in", device);
     if (port->out == 0 && gpu->port_out_Bps > 0)
@@ -312,7 +295,6 @@ static void make_peer_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
     bool used[DUET_PEERS] = {false};
-
     plan->ports = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++)
         for (unsigned j = 0; j < i; j++)
@@ -320,7 +302,6 @@ static void make_peer_links(struct plan *plan)
     for (unsigned kind = 0; kind < DUET_PEERS; kind++) {
         const struct duet__platform_peer *peer = &d->peers[kind];
         struct pair *links = &plan->peers[kind];
-
         if (!used[kind] || peer->name[0] == '\0' || plan->options->no_peer)
             continue;
         links->in = add_link(plan, peer->down.bandwidth_Bps, true, "%s-down", peer->name);
@@ -334,7 +315,6 @@ static void make_peer_links(struct plan *plan)
 static void cross_pair(const struct duet_machine *machine, struct duet_route *route, unsigned link)
 {
     double bandwidth;
-
     if (link == 0)
         return;
     bandwidth = machine->links[link - 1].bandwidth_Bps;
@@ -355,7 +335,6 @@ static void make_host_routes(const struct plan *plan, unsigned node)
     const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
     const struct pair *hub = hub_of(plan, device);
     struct duet_route *in = &m->routes[node], *out = &m->routes[(size_t)node * m->node_count];
-
     in->latency_s = gpu->to_device.latency_s;
     out->latency_s = gpu->to_host.latency_s;
     cross_pair(m, in, plan->switches[gpu->position].in);
@@ -380,7 +359,6 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
     unsigned link = from < to ? plan->peers[kind].out : plan->peers[kind].in;
     const struct duet__platform_peer *peer = &d->peers[kind];
     struct duet_route *route = &m->routes[(size_t)source * m->node_count + destination];
-
     if (link == 0)
         return;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
@@ -404,12 +382,10 @@ static unsigned *computing_cores(const struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
     unsigned *cores = g_new0(unsigned, d->socket_count + 1);
-
     for (unsigned i = 0; i < d->socket_count; i++)
         cores[i] = d->sockets[i].cores;
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned socket = d->switches[d->gpus[d->order[i]].position].socket;
-
         if (cores[socket] == 0) /* another socket has one: there are cores for all GPUs */
             for (socket = 0; cores[socket] == 0; socket++)
                 ;
@@ -424,7 +400,6 @@ static void make_cpus(const struct plan *plan)
     const struct duet__platform *d = &plan->d;
     unsigned *cores = computing_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
     struct duet_worker *worker = plan->machine->workers;
-
     for (unsigned left = plan->cpus; left > 0;)
         for (unsigned i = 0; i < d->socket_count && left > 0; i++)
             if (dealt[i] < cores[i]) {
@@ -447,13 +422,11 @@ static void make_cpus(const struct plan *plan)
 static void make_gpus(const struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
-
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned device = d->order[i];
         const struct duet__platform_gpu *gpu = &d->gpus[device];
         struct duet_node *node = &plan->machine->nodes[i + 1];
         struct duet_worker *worker = &plan->machine->workers[plan->cpus + i];
-
         *worker = (struct duet_worker){.arch = gpu->arch,
                                        .node = i + 1,
                                        .socket = d->switches[gpu->position].socket};
@@ -471,7 +444,6 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     struct duet_machine *machine = plan->machine;
     int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
                                   LINKS_EACH * plan->gpus + 2 * (DUET_PEERS + d->socket_count + 1));
-
     if (error != DUET_OK)
         return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,
                          duet_strerror(error));
@@ -506,7 +478,6 @@ int duet__derive(const struct duet__platform *platform,
 {
     struct plan plan;
     int error;
-
     plan_init(&plan, platform, options, machine);
     error = choose_workers(&plan, message);
     if (error == DUET_OK) {

@@ -6,7 +6,6 @@ static void assert_route(const struct duet_machine *m, const char *from, const c
                          double bandwidth, double latency, unsigned links)
 {
     const struct duet_route *r = route_of(m, from, to);
-
     g_assert_true(r->direct);
     g_assert_cmpfloat(r->bandwidth_Bps, ==, bandwidth);
     g_assert_cmpfloat(r->latency_s, ==, latency);
@@ -17,7 +16,6 @@ static bool crosses(const struct duet_machine *m, const char *from, const char *
                     const char *link)
 {
     const struct duet_route *r = route_of(m, from, to);
-
     for (unsigned i = 0; i < r->count; i++)
         if (strcmp(m->links[r->links[i]].name, link) == 0)
             return true;
@@ -28,7 +26,6 @@ static void test_idgraf_alone(void)
 {
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 4, 8);
-
     assert_route(&m, "host", "gpu0", 5985.2e6, 11.019e-6, 1);
     assert_route(&m, "host", "gpu1", 5985.2e6, 10.962e-6, 1); /* 5982.9 as measured alone: within
                                                                  0.5 % */
@@ -48,7 +45,6 @@ static void test_idgraf_sharing(void)
 {
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 4, 8);
-
     g_assert_true(crosses(&m, "host", "gpu0", "pcie0-to-device"));
     g_assert_true(crosses(&m, "host", "gpu1", "pcie0-to-device"));
     g_assert_true(crosses(&m, "host", "gpu2", "pcie1-to-device"));
@@ -73,7 +69,6 @@ static void test_limits(void)
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m;
     g_autofree char *kept = NULL;
-
     p->sockets[1].hub = (struct duet__platform_limits){.to_device_Bps = 10e9};
     p->host = (struct duet__platform_limits){20e9, 30e9};
     m = build(p, 4, 8);
@@ -112,14 +107,12 @@ static void test_idgraf_workers(void)
     static const unsigned sockets[] = {0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1};
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, -1, -1);
-
     g_assert_cmpuint(m.worker_count, ==, 12);
     g_assert_cmpuint(m.node_count, ==, 9);
     g_assert_cmpstr(m.nodes[0].name, ==, "host");
     g_assert_cmpuint(m.nodes[0].capacity_bytes, ==, 0);
     for (unsigned i = 0; i < 12; i++) {
         const struct duet_worker *w = &m.workers[i];
-
         g_assert_cmpuint(w->socket, ==, sockets[i]);
         g_assert_cmpuint(w->window, ==, i < 4 ? 1 : 2);
         g_assert_cmpuint(w->window_short, ==, i < 4 ? 0 : 8);
@@ -153,7 +146,6 @@ static void test_parts(void)
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m = build_with(p, &options);
     uint64_t all = m.nodes[1].capacity_bytes;
-
     duet_machine_fini(&m);
     options.gpu_memory_share = 0.25;
     options.gpu_window_short = 20;
@@ -193,7 +185,6 @@ static void test_options(void)
     struct duet__platform_options apart = options;
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m = build_with(p, &options);
-
     assert_route(&m, "host", "gpu0", 13e9, 11.019e-6, 1);
     assert_route(&m, "gpu3", "host", 13e9, 11.895e-6, 1); /* no limit is left */
     assert_route(&m, "gpu0", "gpu1", 10e9, 1.787675e-05, 1);
@@ -218,11 +209,9 @@ static void test_sixteen(void)
     static const unsigned order[] = {0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15};
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, -1, 16);
-
     g_assert_cmpuint(m.worker_count, ==, 24); /* two more sockets of six cores */
     for (unsigned i = 0; i < 16; i++) {
         g_autofree char *name = g_strdup_printf("gpu%u", order[i]);
-
         g_assert_cmpstr(m.nodes[i + 1].name, ==, name);
         g_assert_cmpuint(m.workers[8 + i].socket, ==, order[i] / 4);
     }
@@ -243,7 +232,6 @@ static void test_many(void)
 {
     struct duet__platform *p = load("idgraf");
     struct duet_machine m = build(p, 4, 64);
-
     g_assert_cmpuint(m.node_count, ==, 65);
     duet_machine_fini(&m);
     duet__platform_free(p);
@@ -262,7 +250,6 @@ static void refused(const struct duet__platform *p, const struct duet__platform_
                     const char *fragment)
 {
     struct duet_machine m;
-
     FAILS(duet__platform_build(p, options, &m, hear()), DUET_EINVAL, fragment);
     g_assert_null(m.routes);
     g_assert_cmpint(duet__platform_build(p, options, &m, NULL), ==, DUET_EINVAL);
@@ -288,7 +275,6 @@ static void test_refusals(void)
         {{.cpus = -1, .gpus = -1, .links = &zero, .link_count = 1}, "link pcie: the bandwidth"},
     };
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
-
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++)
         refused(p, &cases[i].options, cases[i].fragment);
 }
@@ -312,7 +298,6 @@ static void test_link_factors(void)
     };
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     OWNED(duet_machine_fini) struct duet_machine usual = build(p, 4, 8);
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         const struct duet__platform_options options = {.cpus = 4,
                                                        .gpus = 8,
@@ -320,7 +305,6 @@ static void test_link_factors(void)
                                                        .link_count = cases[i].count};
         OWNED(duet_machine_fini) struct duet_machine m = build_with(p, &options);
         g_autofree char *kept = duet__platform_kept_links(p, &options);
-
         g_assert_cmpstr(kept, ==, cases[i].kept);
         for (unsigned k = 0; k < m.link_count; k++) {
             const char *name = m.links[k].name;
@@ -328,7 +312,6 @@ static void test_link_factors(void)
                             : g_str_has_prefix(name, "peer_switch") ? cases[i].peer_switch
                                                                     : cases[i].other;
             bool there = false;
-
             for (unsigned n = 0; n < usual.link_count; n++) {
                 if (strcmp(usual.links[n].name, name) != 0)
                     continue;

@@ -20,19 +20,16 @@ static void read_platform(const char *text, size_t size, bool xml)
     static const struct duet__platform_options options[] =
         {{.cpus = -1, .gpus = -1}, {.cpus = 1, .gpus = 9}, {.cpus = 0, .gpus = 1, .no_peer = true}};
     struct duet__platform *p = NULL;
-
     /* A calibration beside /nonexistent/fuzz is never there, so old descriptions stop at it; the
      * one inside is read next. */
     if (!xml) {
         struct duet__platform inner = {.name = ""};
         g_autofree char *times = NULL;
         int error = duet__read_description(&inner, text, size, path, &times, hear());
-
         g_assert_true(error == DUET_OK || heard()[0] != '\0');
         for (unsigned i = 0; error == DUET_OK && i < G_N_ELEMENTS(options); i++) {
             OWNED(duet_machine_fini) struct duet_machine m;
             int result = duet__platform_build(&inner, &options[i], &m, hear());
-
             g_assert_true(result == DUET_OK || result == DUET_EINVAL);
         }
         duet__platform_fini(&inner);
@@ -46,7 +43,6 @@ static void read_platform(const char *text, size_t size, bool xml)
     for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
         OWNED(duet_machine_fini) struct duet_machine m;
         int result = duet__platform_build(p, &options[i], &m, hear());
-
         g_assert_true(result == DUET_OK || result == DUET_EINVAL);
     }
     duet__platform_free(p);
@@ -59,7 +55,6 @@ static void read_calibration(const char *text, size_t size)
     struct duet__platform p = {.archs = g_memdup2(archs, sizeof(archs)),
                                .arch_count = G_N_ELEMENTS(archs)};
     int error = duet__read_calibration(&p, text, size, path, hear());
-
     g_assert_true(error == DUET_OK || heard()[0] != '\0');
 }
 
@@ -68,7 +63,6 @@ static void read_catalogue(const char *text, size_t size)
 {
     OWNED(duet__catalogue_fini) struct duet__catalogue catalogue;
     int error = duet__catalogue_read(&catalogue, text, size, path, hear());
-
     g_assert_true(error == DUET_OK || heard()[0] != '\0');
     for (unsigned i = 0; error == DUET_OK && i < catalogue.device_count; i++) {
         const struct duet__gpu_group group = {4, catalogue.devices[i].name};
@@ -79,7 +73,6 @@ static void read_catalogue(const char *text, size_t size)
                                                 .fabric = i % 3};
         OWNED(duet__platform_fini) struct duet__platform p;
         int result = duet__platform_assemble(&catalogue, &assembly, &p, hear());
-
         g_assert_true(result == DUET_OK || heard()[0] != '\0');
     }
 }
@@ -88,13 +81,11 @@ static void read_catalogue(const char *text, size_t size)
 static void read_network(const char *text)
 {
     struct duet__network network, again;
-
     if (duet__network_parse("--network", text, NULL, &network, hear()) != DUET_OK) {
         g_assert_cmpstr(heard(), !=, "");
         return;
     }
     g_autofree char *shape = duet__network_shape_text(&network);
-
     again = network;
     again.levels = 0;
     if (shape != NULL && duet__network_read_shape(&again, shape, hear()) != DUET_OK)
@@ -111,7 +102,6 @@ static void read_network(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = g_malloc(size + 1); /* exactly this long, so that sanitizers see an overrun */
-
     if (size > 0)
         memcpy(text, data, size);
     text[size] = '\0';
@@ -135,10 +125,8 @@ enum { BYTES = 10000000 }; /* all mutated documents of a seed together; a short 
 static void fuzz(const char *seed_text, size_t length)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(20130520);
-
     for (size_t round = 0; round < BYTES / MAX(length, 1000); round++) {
         GString *text = g_string_new_len(seed_text, (gssize)length);
-
         testing_mutate(text, random);
         LLVMFuzzerTestOneInput((const uint8_t *)text->str, text->len);
         g_string_free(text, TRUE);
@@ -149,7 +137,6 @@ static void fuzz_file(const char *file)
 {
     g_autofree char *text = NULL;
     size_t length = 0;
-
     g_assert_true(g_file_get_contents(file, &text, &length, NULL));
     fuzz(text, length);
 }
@@ -164,7 +151,6 @@ static void test_calibration(void)
 {
     OWNED(free_platform) struct duet__platform *p = load("mirage");
     g_autofree char *text = duet__format_times(p);
-
     fuzz(text, strlen(text));
 }
 
@@ -174,7 +160,6 @@ static void test_network(void)
         "fat-tree:100Gbps,1us,2;16,4;1,8;1,1,eager=64KiB,overhead=0.5us,rendezvous=2us",
         "dragonfly:12.5GB/s,1500ns,8,4;1,1;8,1;4,overhead=0",
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         fuzz(texts[i], strlen(texts[i]));
 }
@@ -183,7 +168,6 @@ static void test_catalogue(void)
 {
     g_autofree char *file =
         g_build_filename(DUET_SOURCE_DIR, "platforms", "devices", "catalogue.json", NULL);
-
     fuzz_file(file);
 }
 
@@ -195,7 +179,6 @@ static void test_measured(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
     const struct duet__point points[] = {any_point(random, 1e6), any_point(random, 1e9)};
     OWNED(duet__calibration_fini) struct duet__calibration times = {0};
-
     add_curve(&times, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
     fuzz_file(folder.json);
@@ -209,7 +192,6 @@ static void test_xml(void)
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 1, 2);
     g_autofree char *text = NULL;
     size_t length = 0;
-
     m.sharing = (struct duet_sharing){1 << 25, 1e11};
     m.cores = 3;
     m.first_waits = true;

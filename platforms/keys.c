@@ -41,7 +41,6 @@
 static int twice(const struct duet__json *at, const char *what, const char *name)
 {
     const struct duet__json member = duet__json_member(at, "name");
-
     return duet__json_fail(&member, DUET_EPARSE, "%s %s is there twice", what, name);
 }
 
@@ -54,7 +53,6 @@ static const struct duet__field arch_fields[] = {
 static int check_arch(const struct duet__json *at, void *root, unsigned index)
 {
     const struct duet_arch *archs = ((struct duet__platform *)root)->archs;
-
     for (unsigned i = 0; i < index; i++)
         if (strcmp(archs[i].name, archs[index].name) == 0)
             return twice(at, "architecture", archs[index].name);
@@ -68,7 +66,6 @@ const struct duet__list duet__archs = {LIST("architecture", arch_count, archs, d
 static int check_backend(const struct duet__json *parent, const struct duet_arch *arch, bool cpu)
 {
     struct duet__json at = duet__json_member(parent, "architecture");
-
     if ((strcmp(arch->backend, "cpu") == 0) != cpu)
         return duet__json_fail(&at, DUET_EPARSE, "%s has backend %s, expected %s", arch->name,
                                arch->backend, cpu ? "cpu" : "another than cpu");
@@ -96,7 +93,6 @@ static int check_socket(const struct duet__json *at, void *root, unsigned index)
 {
     const struct duet__platform *p = root;
     unsigned cores = duet__platform_cores(p);
-
     if (cores > DUET__MAX_CORES)
         return duet__json_fail(at, DUET_EPARSE, "%u cores up to here, the most is %u", cores,
                                DUET__MAX_CORES);
@@ -127,7 +123,6 @@ static int check_kind_name(const struct duet__json *at, const struct duet__platf
 {
     struct duet__json member = duet__json_member(at, "name");
     bool known = false;
-
     if (strcmp(name, DUET__ALL_LINKS) == 0)
         return duet__json_fail(&member, DUET_EPARSE, "%s means all kinds of links: choose another",
                                name);
@@ -165,12 +160,10 @@ static int read_peers(const struct duet__json *at, void *into, void *root)
     struct duet__platform *p = root;
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET_PEERS - DUET_REACHES, &count);
-
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         const struct duet__json element = duet__json_element(at, i);
         struct duet__platform_peer peer = {.arch = DUET__NOWHERE};
         unsigned place = DUET_REACHES;
-
         error = duet__part_read(&element, peer_fields, &peer, root);
         if (error == DUET_OK && peer.arch != DUET__NOWHERE)
             error = check_backend(&element, &p->archs[peer.arch], false);
@@ -191,13 +184,11 @@ static int read_peers(const struct duet__json *at, void *into, void *root)
 static void write_peers(struct duet__json_writer *writer, const void *from, const void *root)
 {
     const struct duet__platform *p = root;
-
     if (p->gpu_count == 0)
         return;
     duet__json_begin(writer, "peers", '[');
     for (unsigned i = 0; i < DUET_PEERS; i++) {
         struct duet__platform_peer peer = p->peers[i];
-
         if (peer.name[0] == '\0')
             continue;
         peer.reach = i < DUET_REACHES ? i : peer.reach;
@@ -230,7 +221,6 @@ static const struct duet__field gpu_fields[] = {
 static int check_gpu(const struct duet__json *at, void *root, unsigned index)
 {
     struct duet__platform *p = root;
-
     p->gpus[index].position = DUET__NOWHERE;
     return check_backend(at, &p->archs[p->gpus[index].arch], false);
 }
@@ -244,10 +234,8 @@ static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
     struct duet__platform *p = root;
     unsigned count = 0, device = 0;
     int error = duet__json_array(at, 1, DUET__MAX_GPUS, &count);
-
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
-
         error = duet__json_unsigned(&element, 0, DUET__MAX_GPUS, &device);
         if (error == DUET_OK && device >= p->gpu_count)
             error = duet__json_fail(&element, DUET_EPARSE, "no GPU %u (there are %u, from 0)",
@@ -265,7 +253,6 @@ static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
 static void write_switch_gpus(struct duet__json_writer *writer, const void *from, const void *root)
 {
     const struct duet__platform *p = root;
-
     duet__json_begin(writer, "gpus", '[');
     for (unsigned i = 0; i < p->gpu_count; i++)
         if (p->gpus[i].position ==
@@ -289,7 +276,6 @@ static int check_switch(const struct duet__json *at, void *root, unsigned index)
 {
     const struct duet__platform *p = root;
     const struct duet__json member = duet__json_member(at, "socket");
-
     if (p->switches[index].socket >= p->socket_count)
         return duet__json_fail(&member, DUET_EPARSE, "no socket %u (there are %u, from 0)",
                                p->switches[index].socket, p->socket_count);
@@ -307,11 +293,9 @@ static int read_order(const struct duet__json *at, void *into, void *root)
     bool *seen = g_new0(bool, p->gpu_count + 1);
     unsigned count = 0;
     int error = duet__json_array(at, p->gpu_count, p->gpu_count, &count);
-
     p->order = g_new0(unsigned, p->gpu_count + 1);
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
-
         error = duet__json_unsigned(&element, 0, count - 1, &p->order[i]);
         if (error == DUET_OK && seen[p->order[i]])
             error = duet__json_fail(&element, DUET_EPARSE, "GPU %u is there twice", p->order[i]);
@@ -325,7 +309,6 @@ static int read_order(const struct duet__json *at, void *into, void *root)
 static void write_order(struct duet__json_writer *writer, const void *from, const void *root)
 {
     const struct duet__platform *p = root;
-
     if (p->order != NULL)
         DUET__ARRAY_WRITE(writer, "order", DUET__UNSIGNED, p->order, p->gpu_count);
 }
@@ -384,12 +367,10 @@ static int read_states(const struct duet__json *at, void *into, void *root)
     const struct duet__json factors = duet__json_member(at, "factors");
     unsigned count = 0;
     int error = duet__part_read(at, states_fields, states, root);
-
     if (error == DUET_OK)
         error = duet__json_array(&factors, DUET__STATES, DUET__STATES, &count);
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         const struct duet__json element = duet__json_element(&factors, i);
-
         error = duet__json_number(&element, i ? states->factor[i - 1] : 1 / MOST_RATIO, MOST_RATIO,
                                   &states->factor[i]);
     }
@@ -399,7 +380,6 @@ static int read_states(const struct duet__json *at, void *into, void *root)
 static void write_states(struct duet__json_writer *writer, const void *from, const void *root)
 {
     const struct duet__states *states = &((const struct duet__platform *)from)->calibration.states;
-
     if (!states->runs)
         return;
     duet__json_begin(writer, "states", '{');
@@ -429,7 +409,6 @@ static int read_network(const struct duet__json *at, void *into, void *root)
     struct duet_message why = {""};
     const char *text = NULL;
     int error = duet__part_read(at, network_fields, network, root);
-
     if (error == DUET_OK && duet__json_present(&shape)) {
         error = duet__json_string(&shape, &text);
         if (error == DUET_OK && duet__network_read_shape(network, text, &why) != DUET_OK)
@@ -442,7 +421,6 @@ static void write_network(struct duet__json_writer *writer, const void *from, co
 {
     const struct duet__network *network = &((const struct duet__platform *)from)->network;
     g_autofree char *shape = duet__network_shape_text(network);
-
     if (network->bandwidth_Bps == 0)
         return;
     duet__json_begin(writer, "network", '{');

@@ -33,10 +33,8 @@ static unsigned read_numbers(const char *text, const char *separators, unsigned 
 {
     g_auto(GStrv) words = g_strsplit_set(text, separators, -1);
     const unsigned count = g_strv_length(words);
-
     for (unsigned i = 0; i < count && count <= most; i++) {
         uint64_t number = 0;
-
         if (!duet__scan_whole(words[i], 1, MOST_PLACES, &number))
             return 0;
         out[i] = (unsigned)number;
@@ -48,7 +46,6 @@ static unsigned read_numbers(const char *text, const char *separators, unsigned 
 static double places_of(const struct duet__network *n)
 {
     double places = 1;
-
     for (unsigned i = 0; i < n->levels; i++)
         places *= n->down[i];
     return places;
@@ -58,7 +55,6 @@ double duet__network_parts(const struct duet__network *n)
 {
     const double places = places_of(n);
     double cables = 0, level = places;
-
     if (n->kind == DUET__NETWORK_FAT_TREE)
         for (unsigned i = 0; i < n->levels; i++) {
             cables += level * n->up[i] * n->cables[i];
@@ -89,7 +85,6 @@ static bool read_long(struct duet__network *n, const char *text)
     enum { DRAGONFLY = 7, MOST = 1 + 3 * DUET__NETWORK_LEVELS };
     unsigned all[MOST] = {0}, count = read_numbers(text, ",;", all, MOST);
     g_autofree char *again = NULL;
-
     if (n->kind == DUET__NETWORK_DRAGONFLY && count == DRAGONFLY) {
         n->levels = 4;
         for (unsigned i = 0; i < n->levels; i++) {
@@ -110,7 +105,6 @@ static bool read_long(struct duet__network *n, const char *text)
 static bool read_short(struct duet__network *n, const char *text)
 {
     const char *separator = n->kind == DUET__NETWORK_TORUS && strchr(text, ',') ? "," : "x";
-
     n->levels = read_numbers(text, separator, n->down, kinds[n->kind].most);
     complete_shape(n);
     return n->levels > 0 && n->levels >= kinds[n->kind].least;
@@ -120,7 +114,6 @@ int duet__network_read_shape(struct duet__network *network, const char *text,
                              struct duet_message *message)
 {
     struct duet__network n = {.kind = network->kind};
-
     if (kinds[n.kind].most == 0)
         return duet_fail(message, DUET_EINVAL, "a %s has no shape, such as '%.60s'",
                          kinds[n.kind].what, text);
@@ -152,7 +145,6 @@ static void add_numbers(GString *text, const char *before, const unsigned *numbe
 char *duet__network_shape_text(const struct duet__network *n)
 {
     GString *text = g_string_new(NULL);
-
     if (n->kind == DUET__NETWORK_FAT_TREE && n->levels > 0) {
         g_string_printf(text, "%u", n->levels);
         add_numbers(text, ";", n->down, n->levels);
@@ -172,7 +164,6 @@ char *duet__network_shape_text(const struct duet__network *n)
 static void fit_fat_tree(struct duet__network *n, unsigned nodes)
 {
     unsigned half = 1; /* half of a switch's ports */
-
     while (2 * half * half * half < nodes)
         half++;
     n->levels = 3;
@@ -184,7 +175,6 @@ static void fit_fat_tree(struct duet__network *n, unsigned nodes)
 static void fit_dragonfly(struct duet__network *n, unsigned nodes)
 {
     unsigned p = 1, group;
-
     while (4 * p * p * p < nodes)
         p++;
     group = 2 * p * p;
@@ -201,7 +191,6 @@ static void fit_dragonfly(struct duet__network *n, unsigned nodes)
 static unsigned divisor(unsigned number, double most)
 {
     unsigned best = 1;
-
     for (unsigned i = 2; i <= number && i <= most + 1e-9; i++)
         if (number % i == 0)
             best = i;
@@ -211,7 +200,6 @@ static unsigned divisor(unsigned number, double most)
 static void fit_torus(struct duet__network *n, unsigned nodes)
 {
     const unsigned least = divisor(nodes, cbrt(nodes)), rest = nodes / least;
-
     n->down[2] = MIN(least, divisor(rest, sqrt(rest)));
     n->down[1] = MAX(least, divisor(rest, sqrt(rest)));
     n->down[0] = nodes / n->down[2] / n->down[1];
@@ -221,7 +209,6 @@ static void fit_torus(struct duet__network *n, unsigned nodes)
 int duet__network_shape(struct duet__network *network, unsigned nodes, struct duet_message *message)
 {
     g_autofree char *shape = NULL;
-
     if (kinds[network->kind].most == 0)
         return DUET_OK;
     if (network->levels == 0 && network->kind == DUET__NETWORK_FAT_TREE)
@@ -244,7 +231,6 @@ int duet__network_shape(struct duet__network *network, unsigned nodes, struct du
 static bool read_bytes(const char *text, bool rate, double *out)
 {
     g_autofree char *simgrid = NULL;
-
     if (rate && g_str_has_suffix(text, "/s"))
         simgrid = g_strdup_printf("%.*sps", (int)strlen(text) - 2, text);
     else if (!rate && g_str_has_suffix(text, "B"))
@@ -278,10 +264,8 @@ static int read_setting(struct reading *r, const char *text)
     static const char *const names[] = {"eager=", "overhead=", "rendezvous="};
     double *const seconds[] = {NULL, &r->network.overhead_s, &r->network.rendezvous_s};
     double bytes = 0;
-
     for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
         const char *value = text + strlen(names[i]);
-
         if (!g_str_has_prefix(text, names[i]))
             continue;
         if (seconds[i] != NULL)
@@ -300,7 +284,6 @@ static int read_figures(struct reading *r, const char *text)
     struct duet__network *n = &r->network;
     g_auto(GStrv) words = g_strsplit(text, ",", 3);
     struct duet_message why = {""};
-
     if (n->kind == DUET__NETWORK_FILE && strlen(text) >= sizeof n->file)
         return duet_fail(r->message, DUET_EINVAL, "%s: the file's name is too long", r->option);
     if (n->kind == DUET__NETWORK_FILE) {
@@ -319,7 +302,6 @@ static int read_figures(struct reading *r, const char *text)
 static int read_kind(struct reading *r, const char *name)
 {
     g_autoptr(GString) known = g_string_new(NULL);
-
     for (unsigned i = 0; i < DUET__NETWORK_KINDS; i++) {
         r->network.kind = i;
         if (strcmp(kinds[i].name, name) == 0)
@@ -340,7 +322,6 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
     g_autofree char *kind = NULL, *figures = NULL;
     g_auto(GStrv) settings = NULL;
     int error;
-
     while (equals && end > text && *end != ',') /* to the end of the text before the settings */
         end--;
     figures = g_strndup(text, (gsize)(end - text));
@@ -352,7 +333,6 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
         return error;
     if (known) {
         const unsigned given = r.network.kind;
-
         r.network = *usual;
         r.network.kind = given;
         r.network.file[0] = '\0';

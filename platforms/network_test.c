@@ -8,7 +8,6 @@
 static struct duet__network read_network(const char *text, const struct duet__network *usual)
 {
     struct duet__network network = {0};
-
     if (duet__network_parse("--network", text, usual, &network, hear()) != DUET_OK)
         g_error("%s: %s", text, heard());
     return network;
@@ -33,11 +32,9 @@ static void test_good(void)
         {"torus:10Gbps,1us,3,2,2", "3x2x2", DUET__NETWORK_TORUS, 65536, 1.25e9, 1e-6, 0.5e-6, 2e-6},
         {"file:a/b.xml,eager=12", NULL, DUET__NETWORK_FILE, 12, 0, 0, 0.5e-6, 2e-6},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         const struct duet__network got = read_network(cases[i].text, NULL);
         g_autofree char *shape = duet__network_shape_text(&got);
-
         g_test_message("%s", cases[i].text);
         g_assert_cmpuint(got.kind, ==, cases[i].kind);
         g_assert_cmpfloat_with_epsilon(got.bandwidth_Bps, cases[i].bandwidth_Bps, 1e-3);
@@ -56,7 +53,6 @@ static void test_usual(void)
     const struct duet__network usual =
         read_network("fat-tree:10Gbps,5us,16x4,eager=1KiB,overhead=2us,rendezvous=9us", NULL);
     struct duet__network network = read_network("fat-tree", &usual);
-
     g_assert_cmpmem(&network, sizeof network, &usual, sizeof usual);
     network = read_network("torus,overhead=3us", &usual);
     g_assert_true(network.kind == DUET__NETWORK_TORUS && network.levels == 0);
@@ -98,11 +94,9 @@ static void test_bad(void)
         {"switch:100Gbps,1us,late=1us", "'late=1us' is no setting of a network"},
         {"file:", "'' is no name of a file"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__network network = {.levels = 7};
         int error = duet__network_parse("--network", cases[i][0], NULL, &network, hear());
-
         g_assert_cmpint(error, ==, DUET_EINVAL);
         g_assert_cmpuint(network.levels, ==, 7);
         if (!g_str_has_prefix(heard(), "--network: ") || !strstr(heard(), cases[i][1]))
@@ -114,7 +108,6 @@ static void assert_fit(const char *text, unsigned nodes, const char *shape)
 {
     struct duet__network network = read_network(text, NULL);
     g_autofree char *got = NULL;
-
     if (duet__network_shape(&network, nodes, hear()) != DUET_OK)
         g_error("%s: %s", text, heard());
     got = duet__network_shape_text(&network);
@@ -124,7 +117,6 @@ static void assert_fit(const char *text, unsigned nodes, const char *shape)
 static void test_fit(void)
 {
     struct duet__network network = read_network("fat-tree:100Gbps,1us,16x4", NULL);
-
     assert_fit("switch:1Gbps,1us", 4096, NULL);
     assert_fit("fat-tree:1Gbps,1us", 16, "3;2,2,4;1,2,2;1,1,1"); /* Al-Fares et al., figure 3 */
     assert_fit("fat-tree:1Gbps,1us", 17, "3;3,3,6;1,3,3;1,1,1");
@@ -141,7 +133,6 @@ static void test_fit(void)
     for (unsigned nodes = 1; nodes <= 4096; nodes++)
         for (unsigned kind = DUET__NETWORK_FAT_TREE; kind < DUET__NETWORK_FILE; kind++) {
             struct duet__network any = {.kind = kind};
-
             WORKS(duet__network_shape(&any, nodes, hear()));
             if (kind == DUET__NETWORK_DRAGONFLY)
                 g_assert_cmpuint(any.down[0], <=, any.down[1] * any.down[2]);

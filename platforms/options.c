@@ -8,7 +8,6 @@
 double *duet__cost_find(struct duet_costs *costs, const char *name)
 {
     g_autofree char *key = g_strdelimit(g_strconcat(name, "_s", NULL), "-", '_');
-
     for (const struct duet__field *field = duet__cost_fields; field->key; field++)
         if (field->kind == DUET__NUMBER && strcmp(field->key, key) == 0)
             return duet__field_at(field, costs);
@@ -18,7 +17,6 @@ double *duet__cost_find(struct duet_costs *costs, const char *name)
 char *duet__cost_names(void)
 {
     GString *names = g_string_new(NULL);
-
     for (const struct duet__field *field = duet__cost_fields; field->key; field++)
         if (field->kind == DUET__NUMBER)
             g_string_append_printf(names, "%s%.*s", names->len > 0 ? ", " : "",
@@ -37,7 +35,6 @@ void duet__change_bandwidth(const struct duet__platform_options *options, const 
 {
     for (size_t i = 0; i < options->link_count; i++) {
         const struct duet__link_override *link = &options->links[i];
-
         if (is_about(link, name))
             *bandwidth = link->bandwidth_Bps > 0 ? link->bandwidth_Bps : *bandwidth * link->factor;
     }
@@ -56,7 +53,6 @@ static void add_name(GPtrArray *names, char *name)
 static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
-
     for (unsigned i = 0; i < platform->fixed.link_count && !peers; i++)
         add_name(names, duet__kind_of(platform->fixed.links[i].name));
     for (unsigned i = 0; i < platform->kind_count && !peers; i++)
@@ -79,7 +75,6 @@ char *duet__platform_kept_links(const struct duet__platform *platform,
 {
     g_autoptr(GPtrArray) names = link_kinds(platform, false), peers = link_kinds(platform, true);
     GString *kept = g_string_new(NULL);
-
     for (unsigned i = 0; options->link_count > 0 && i < names->len; i++) {
         const char *name = names->pdata[i];
         bool changed = options->no_peer && /* no copy crosses it */
@@ -98,7 +93,6 @@ static int check_link(const struct duet__link_override *link, GPtrArray *names,
 {
     g_autofree char *list = NULL;
     bool known = false;
-
     if (link->name == NULL)
         return duet_fail(message, DUET_EINVAL, "a link without a name");
     for (unsigned i = 0; i < names->len && !known; i++)
@@ -131,7 +125,6 @@ uint64_t duet__gpu_memory(const struct duet__platform_options *options, uint64_t
 void duet__set_windows(const struct duet__platform_options *options, struct duet_worker *worker)
 {
     enum { USUAL = 2, USUAL_SHORT = 8 };
-
     if (options->gpu_window > 0)
         worker->window = worker->window_short = options->gpu_window;
     if (worker->window == 0) {
@@ -148,7 +141,6 @@ int duet__check_options(const struct duet__platform *platform,
     g_autoptr(GPtrArray) names = link_kinds(platform, false);
     double share = options->gpu_memory_share;
     int error = DUET_OK;
-
     if (options->cpus < -1 || options->gpus < -1)
         return duet_fail(message, DUET_EINVAL, "the number of %s cannot be negative",
                          options->cpus < -1 ? "CPUs" : "GPUs");
@@ -179,7 +171,6 @@ char *duet__kind_of(const char *link)
 {
     const char *dash = strchr(link, '-');
     size_t length = dash != NULL ? (size_t)(dash - link) : strlen(link);
-
     if (dash == NULL)
         return g_strdup(link);
     while (length > 0 && g_ascii_isdigit(link[length - 1]))
@@ -191,7 +182,6 @@ static void change_links(struct duet_machine *m, const struct duet__platform_opt
 {
     for (unsigned i = 0; i < m->link_count; i++) {
         g_autofree char *kind = duet__kind_of(m->links[i].name);
-
         duet__change_bandwidth(options, kind, &m->links[i].bandwidth_Bps);
     }
 }
@@ -201,11 +191,9 @@ static void keep_nodes(struct duet_machine *m, unsigned gpus,
                        const struct duet__platform_options *options)
 {
     unsigned count = gpus + 1;
-
     for (unsigned i = 0; i < count; i++) {
         for (unsigned j = 0; j < count; j++) {
             struct duet_route *route = &m->routes[(size_t)i * count + j];
-
             *route = *duet_machine_route(m, i, j); /* from further on in the array, or in place */
             if (options->no_peer && i != DUET_HOST && j != DUET_HOST)
                 *route = (struct duet_route){.direct = false};
@@ -227,10 +215,8 @@ static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
                          const struct duet__platform_options *options)
 {
     unsigned count = 0;
-
     for (unsigned i = 0; i < m->worker_count; i++) {
         struct duet_worker *worker = &m->workers[i];
-
         if (worker->node == DUET_HOST ? cpus == 0 : worker->node > gpus)
             continue;
         if (worker->node == DUET_HOST)
@@ -247,7 +233,6 @@ static int choose_counts(const struct duet__platform *platform,
                          struct duet_message *message)
 {
     const struct duet_machine *m = &platform->fixed;
-
     *cpus = 0;
     for (unsigned i = 0; i < m->worker_count; i++)
         *cpus += m->workers[i].node == DUET_HOST;
@@ -273,7 +258,6 @@ int duet__subset(const struct duet__platform *platform,
 {
     unsigned cpus = 0, gpus = 0;
     int error = choose_counts(platform, options, &cpus, &gpus, message);
-
     if (error != DUET_OK)
         return error;
     error = duet_machine_copy(machine, &platform->fixed);

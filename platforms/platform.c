@@ -17,10 +17,8 @@ static char *find_built_in(const char *name)
 {
     g_auto(GStrv) directories = duet__platform_directories();
     g_autofree char *file = g_strconcat(name, ".json", NULL);
-
     for (char **directory = directories; *directory != NULL; directory++) {
         g_autofree char *path = g_build_filename(*directory, file, NULL);
-
         if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
             return g_steal_pointer(&path);
     }
@@ -36,15 +34,12 @@ char **duet__platform_names(void)
 {
     g_auto(GStrv) directories = duet__platform_directories();
     GPtrArray *names = g_ptr_array_new();
-
     for (char **at = directories; *at != NULL; at++) {
         g_autoptr(GDir) directory = g_dir_open(*at, 0, NULL);
         const char *file;
-
         while (directory != NULL && (file = g_dir_read_name(directory)) != NULL) {
             g_autofree char *name =
                 g_strndup(file, strlen(file) - MIN(strlen(file), strlen(".json")));
-
             if (g_str_has_suffix(file, ".json") && !g_str_has_suffix(file, ".kernels.json") &&
                 !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
                 g_ptr_array_add(names, g_steal_pointer(&name));
@@ -59,7 +54,6 @@ static int not_found(const char *name, struct duet_message *message)
 {
     g_auto(GStrv) names = duet__platform_names();
     g_autofree char *list = g_strjoinv(", ", names);
-
     return duet_fail(message, DUET_ENOTFOUND,
                      "%s%.60s (known: %.300s; a path has a '/' or ends in .json, .xml)",
                      name[0] != '\0' ? "no platform is named "
@@ -73,7 +67,6 @@ static void add_digest(struct duet__platform *platform, const char *text, size_t
     g_autofree char *digest =
         g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
     g_autofree char *all = g_strconcat(digest, platform->digest, NULL);
-
     platform->digest = g_intern_string(all);
 }
 
@@ -84,7 +77,6 @@ static int read_times(struct duet__platform *platform, const char *path, const c
     g_autofree char *file = g_build_filename(directory, name, NULL), *text = NULL;
     size_t length = 0;
     int error = duet__read_file(file, &text, &length, message);
-
     if (error == DUET_OK)
         add_digest(platform, text, length);
     return error == DUET_OK ? duet__read_calibration(platform, text, length, file, message) : error;
@@ -100,7 +92,6 @@ static int try_machine(const struct duet__platform *platform, const char *path,
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
     int error = duet__platform_build(platform, &options, &machine, &why);
-
     duet_machine_fini(&machine);
     if (error != DUET_OK)
         duet_fail(message, error, "%s: %s", path, why.text);
@@ -113,7 +104,6 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
     struct duet__platform *platform = g_new0(struct duet__platform, 1);
     g_autofree char *times = NULL;
     int error;
-
     if (xml)
         error = duet__read_xml(platform, text, length, path, &times, message);
     else
@@ -134,7 +124,6 @@ int duet__platform_load(const char *name, struct duet__platform **out, struct du
     g_autofree char *text = NULL;
     size_t length = 0;
     int error;
-
     *out = NULL;
     if (path == NULL)
         return not_found(name, message);
@@ -144,7 +133,6 @@ int duet__platform_load(const char *name, struct duet__platform **out, struct du
             duet__platform_parse(text, length, path, g_str_has_suffix(path, ".xml"), out, message);
     if (error == DUET_OK && is_path(name)) {
         g_autofree char *file = g_canonicalize_filename(path, NULL);
-
         (*out)->file = g_intern_string(file);
         add_digest(*out, text, length);
     }
@@ -176,7 +164,6 @@ void duet__platform_free(struct duet__platform *platform)
 unsigned duet__platform_cores(const struct duet__platform *platform)
 {
     unsigned cores = duet__is_fixed(platform) ? platform->fixed.worker_count : 0;
-
     for (unsigned i = 0; i < platform->socket_count; i++)
         cores += platform->sockets[i].cores;
     return cores;
@@ -192,10 +179,8 @@ char *duet__platform_origin(const struct duet__platform *p, const char *kernel, 
     const struct duet__curve *curve = duet__calibration_find(&p->calibration, kernel, arch);
     const char *common = curve != NULL && curve->origin != NULL ? curve->origin : p->origin;
     GString *text = g_string_new(curve != NULL ? common : NULL);
-
     for (size_t i = 0; curve != NULL && i < curve->count; i++) {
         const struct duet__point *point = &curve->points[i];
-
         if (point->origin != NULL && g_strcmp0(point->origin, common) != 0)
             g_string_append_printf(text, "; at work %g: %s", point->work, point->origin);
     }
@@ -207,7 +192,6 @@ int duet__platform_build(const struct duet__platform *platform,
                          struct duet_message *message)
 {
     int error = duet__check_options(platform, options, message);
-
     memset(machine, 0, sizeof(*machine));
     if (error != DUET_OK)
         return error;
@@ -225,11 +209,9 @@ int duet__platform_build(const struct duet__platform *platform,
 static void add_from(GPtrArray *list, const char *object, const char *const *ways)
 {
     g_autofree char *directory = g_path_get_dirname(object);
-
     for (; *ways != NULL; ways++) {
         g_autofree char *path = g_build_filename(directory, *ways, NULL);
         char resolved[PATH_MAX];
-
         if (realpath(path, resolved) != NULL && g_file_test(resolved, G_FILE_TEST_IS_DIR))
             g_ptr_array_add(list, g_strdup(resolved));
     }
@@ -257,7 +239,6 @@ char **duet__platform_directories(void)
                                        NULL};
     GPtrArray *list = g_ptr_array_new();
     g_auto(GStrv) built_in = g_strsplit(DUET_PLATFORM_DIRS, ":", -1);
-
     duet__beside_code(list, ways);
     for (size_t i = 0; built_in[i] != NULL; i++)
         if (built_in[i][0] != '\0')

@@ -8,7 +8,6 @@ static const struct duet__curve *curve(const struct duet__platform *p, const cha
                                        const char *arch)
 {
     const struct duet__curve *c = duet__calibration_find(&p->calibration, kernel, arch);
-
     if (c == NULL)
         g_error("%s has no %s on %s", p->name, kernel, arch);
     return c;
@@ -17,12 +16,10 @@ static const struct duet__curve *curve(const struct duet__platform *p, const cha
 static void test_names(void)
 {
     g_auto(GStrv) names = duet__platform_names();
-
     g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins) + 1);
     g_assert_true(g_strv_contains((const char *const *)names, "cores")); /* no machine there is */
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
-
         g_assert_true(g_strv_contains((const char *const *)names, built_ins[i]));
         g_assert_cmpstr(p->name, ==, built_ins[i]);
         g_assert_cmpstr(p->description, !=, "");
@@ -33,10 +30,8 @@ static void test_names(void)
 static void test_counts(void)
 {
     static const unsigned counts[][2] = {{12, 3}, {12, 8}, {12, 3}, {24, 4}};
-
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
-
         g_assert_cmpuint(duet__platform_cores(p), ==, counts[i][0]);
         g_assert_cmpuint(duet__platform_gpus(p), ==, counts[i][1]);
         g_assert_cmpuint(p->host_memory_bytes, ==, i == 1 ? UINT64_C(72) << 30 : 0);
@@ -66,13 +61,11 @@ static void test_kernel_times(void)
         {"sirocco", "strsm_r", "e5-2680v3", 960, 884736000, 15.83302e-3, 251,
          "measured on sirocco"},
     };
-
     for (unsigned i = 0; i < G_N_ELEMENTS(spots); i++) {
         OWNED(free_platform) struct duet__platform *p = load(spots[i].platform);
         const struct duet__curve *c = curve(p, spots[i].kernel, spots[i].arch);
         bool found = false;
         g_autofree char *origin = NULL;
-
         for (size_t j = 0; j < c->count; j++) {
             if (c->points[j].size != spots[i].size || c->points[j].work != spots[i].work)
                 continue;
@@ -95,12 +88,10 @@ static void test_kernel_sets(void)
                                           "strsm_r", "sgetrf_nopiv", "dpotrf",       "dtrsm",
                                           "dsyrk",   "ssyrk"};
     enum { STAND_INS = 10 }; /* kernels from here on were measured on mirage's chips only */
-
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
         OWNED(duet_machine_fini) struct duet_machine m = build(p, -1, -1);
         bool sirocco = strcmp(built_ins[i], "sirocco") == 0;
-
         for (unsigned j = 0; j < G_N_ELEMENTS(kernels); j++)
             for (unsigned k = 0; k < m.arch_count; k++)
                 g_assert_cmpint(duet__calibration_find(&p->calibration, kernels[j],
@@ -115,7 +106,6 @@ static void test_times_grow(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
         const struct duet__calibration *c = &p->calibration;
-
         for (size_t j = 0; j < c->count; j++)
             for (size_t k = 1; k < c->curves[j].count; k++)
                 g_assert_cmpfloat(c->curves[j].points[k - 1].mean_s, <,
@@ -126,7 +116,6 @@ static void test_times_grow(void)
 static void test_not_found(void)
 {
     struct duet__platform *p = NULL;
-
     FAILS(duet__platform_load("idgraph", &p, hear()), DUET_ENOTFOUND,
           "attila, cores, idgraf, mirage, sirocco");
     g_assert_null(p);

@@ -13,7 +13,6 @@ static int read_work(const struct duet__json *at, const char **unit, double *wor
     const struct duet__field *field = &duet__work_field;
     const char *own = NULL;
     struct duet__json member;
-
     for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
         member = duet__json_member(at, units[i]);
         if (!duet__json_present(&member))
@@ -40,7 +39,6 @@ static int check_arch(const struct duet__json *parent, const struct duet__platfo
     const struct duet_arch *archs = duet__is_fixed(p) ? p->fixed.archs : p->archs;
     unsigned count = duet__is_fixed(p) ? p->fixed.arch_count : p->arch_count;
     g_autoptr(GString) list = g_string_new(NULL);
-
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(archs[i].name, name) == 0)
             return DUET_OK;
@@ -66,11 +64,9 @@ static int read_points(const struct duet__json *at, struct duet__platform *p,
     const char *unit = NULL;
     unsigned count = 0;
     int error = duet__json_array(&list, 1, DUET__MAX_POINTS, &count);
-
     points = g_new0(struct duet__point, count);
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(&list, i);
-
         error = duet__part_read(&element, duet__point_fields, &points[i], p);
         if (error == DUET_OK)
             error = read_work(&element, &unit, &points[i].work);
@@ -96,12 +92,10 @@ static int read_curves(const struct duet__json *at, struct duet__platform *p)
 {
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET__MAX_CURVES, &count);
-
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
         struct duet__json origin = duet__json_member(&element, "origin");
         struct duet__curve curve = {.kernel = ""};
-
         error = duet__part_read(&element, duet__curve_fields, &curve, p);
         if (error == DUET_OK)
             error = check_arch(&element, p, curve.arch);
@@ -121,7 +115,6 @@ static int read_times(const struct duet__json *root, struct duet__platform *p, c
     struct duet__json curves = duet__json_member(root, "curves");
     char file[NAME_MAX + 1];
     int error;
-
     if (duet__json_present(&curves) && duet__json_present(&name))
         return duet__json_fail(&name, DUET_EPARSE, "the kernel times are in this file, too");
     if (duet__json_present(&curves))
@@ -140,11 +133,9 @@ static int read_times(const struct duet__json *root, struct duet__platform *p, c
 static int complete_switches(const struct duet__json *root, struct duet__platform *p)
 {
     struct duet__json gpus = duet__json_member(root, "gpus");
-
     for (unsigned i = 0; i < p->switch_count; i++) {
         struct duet__platform_switch *sw = &p->switches[i];
         const struct duet__platform_link *kind = &p->kinds[sw->kind];
-
         if (sw->to_device_Bps == 0)
             sw->to_device_Bps = kind->to_device.bandwidth_Bps;
         if (sw->to_host_Bps == 0)
@@ -154,7 +145,6 @@ static int complete_switches(const struct duet__json *root, struct duet__platfor
         struct duet__json gpu = duet__json_element(&gpus, i);
         struct duet__platform_gpu *g = &p->gpus[i];
         const struct duet__platform_link *kind;
-
         if (g->position == DUET__NOWHERE)
             return duet__json_fail(&gpu, DUET_EPARSE, "GPU %u is behind no switch", i);
         kind = &p->kinds[p->switches[g->position].kind];
@@ -174,7 +164,6 @@ static int open_document(struct duet__platform *p, const char *text, size_t leng
     struct duet__json at;
     unsigned schema = 0;
     int error = duet__json_parse(text, length, path, message, root);
-
     if (error != DUET_OK)
         return error;
     at = duet__json_member(root, "schema");
@@ -192,7 +181,6 @@ int duet__read_description(struct duet__platform *p, const char *text, size_t le
 {
     struct duet__json root;
     int error = open_document(p, text, length, path, duet__platform_fields, message, &root);
-
     if (error == DUET_OK)
         error = complete_switches(&root, p);
     if (error == DUET_OK)
@@ -206,7 +194,6 @@ int duet__read_calibration(struct duet__platform *p, const char *text, size_t le
 {
     struct duet__json root, curves;
     int error = open_document(p, text, length, path, duet__times_fields, message, &root);
-
     curves = duet__json_member(&root, "curves");
     if (error == DUET_OK)
         error = read_curves(&curves, p);

@@ -34,7 +34,6 @@ static int read_text(const struct bus *bus, const char *kind, char **text)
 {
     g_autofree char *path = g_strconcat(bus->path, ".", kind, NULL);
     size_t length;
-
     return duet__read_file(path, text, &length, bus->message);
 }
 
@@ -42,7 +41,6 @@ static int read_text(const struct bus *bus, const char *kind, char **text)
 static char *next_line(char *text, char **line, char **comment)
 {
     char *end = text ? strchr(text, '\n') : NULL;
-
     *line = text;
     if (end)
         *end = 0;
@@ -59,10 +57,8 @@ static int read_config(struct bus *bus)
     unsigned cuda = 0, opencl = 0, numa = 1;
     char *line, *comment;
     int error = read_text(bus, "config", &text);
-
     for (char *at = text; at && !error;) {
         guint64 count;
-
         at = next_line(at, &line, &comment);
         count = g_ascii_strtoull(line, NULL, 10);
         if (!comment || count > DUET__MAX_SOCKET_CORES)
@@ -95,14 +91,12 @@ static int read_matrix(struct bus *bus, const char *kind, double times, double b
     unsigned row = 0, rows = 0;
     char *line, *comment;
     int error = read_text(bus, kind, &text);
-
     for (char *at = text; at && !error;) {
         at = next_line(at, &line, &comment);
         if (!line[strspn(line, " \t\r")])
             continue;
         for (unsigned node = 0; node < bus->first + bus->count && rows <= bus->count; node++) {
             const double value = g_ascii_strtod(line, &line) * times / by;
-
             if (row > 0 && row < bus->first)
                 break; /* the host's other, farther memory */
             if (node > 0 && node < bus->first)
@@ -128,7 +122,6 @@ static int read_affinity(struct bus *bus)
     unsigned row = 0;
     char *line, *comment;
     int error = read_text(bus, "affinity", &text);
-
     for (char *at = text; at && !error && row < bus->count;) {
         at = next_line(at, &line, &comment);
         if (!line[strspn(line, " \t\r")])
@@ -146,7 +139,6 @@ static int device_of(const struct bus *bus, const char *host)
         host && g_ascii_strncasecmp(host, bus->kind, length) == 0 && g_ascii_isdigit(host[length])
             ? g_ascii_strtoull(host + length, NULL, 10)
             : MOST_DEVICES;
-
     return number < bus->count ? (int)number : -1;
 }
 
@@ -156,7 +148,6 @@ static void begin_element(GMarkupParseContext *context, const char *element, con
     struct bus *bus = data;
     struct device *device = bus->inside >= 0 ? &bus->devices[bus->inside] : NULL;
     const char *id = NULL, *value = NULL, *from = NULL, *to = NULL;
-
     (void)context;
     (void)failure;
     for (size_t i = 0; names[i]; i++) {
@@ -190,7 +181,6 @@ static int read_platform(struct bus *bus)
     g_autoptr(GError) failure = NULL;
     g_autofree char *text = NULL;
     int error = read_text(bus, "platform.xml", &text);
-
     bus->inside = bus->leads_to = -1;
     if (error)
         return error;
@@ -213,11 +203,9 @@ static int read_platform(struct bus *bus)
 static void set_sockets(const struct bus *bus, struct duet__platform *p, unsigned *socket_of)
 {
     unsigned nears[MOST_DEVICES];
-
     p->socket_count = 0;
     for (unsigned i = 0; i < bus->count; i++) {
         unsigned k = 0;
-
         while (k < p->socket_count && nears[k] != bus->devices[i].near)
             k++;
         nears[k] = bus->devices[i].near;
@@ -237,7 +225,6 @@ static void set_sockets(const struct bus *bus, struct duet__platform *p, unsigne
 static void set_archs(const struct bus *bus, struct duet__platform *p)
 {
     bool same = true;
-
     p->archs = g_new0(struct duet_arch, bus->count + 1);
     p->arch_count = 1;
     g_strlcpy(p->archs[0].name, "cpu", DUET_NAME_MAX);
@@ -246,7 +233,6 @@ static void set_archs(const struct bus *bus, struct duet__platform *p)
         same = same && g_strcmp0(bus->devices[i].model, bus->devices[0].model) == 0;
     for (unsigned i = 0; i < bus->count; i++) {
         unsigned like = 0;
-
         while (g_strcmp0(bus->devices[like].model, bus->devices[i].model) != 0)
             like++;
         p->gpus[i].arch = like < i ? p->gpus[like].arch : p->arch_count;
@@ -273,7 +259,6 @@ static void set_switches(const struct bus *bus, struct duet__platform *p, const 
     for (unsigned i = 0; i < bus->count; i++) {
         struct duet__platform_switch *at;
         unsigned like = i;
-
         for (unsigned k = 0; k < i && bus->devices[i].bridge; k++)
             if (g_strcmp0(bus->devices[k].bridge, bus->devices[i].bridge) == 0 && like == i)
                 like = k;
@@ -297,7 +282,6 @@ static void set_peers(const struct bus *bus, struct duet__platform *p)
 {
     static const char *const names[] = {"peer_switch", "peer_socket", "peer_remote"};
     double pairs[DUET_REACHES] = {0};
-
     for (unsigned i = 0; i < bus->count && strcmp(bus->kind, "cuda") == 0; i++)
         for (unsigned k = i + 1; k < bus->count; k++) {
             const enum duet__reach reach = duet__reach_between(p, i, k);
@@ -305,7 +289,6 @@ static void set_peers(const struct bus *bus, struct duet__platform *p)
             const struct duet__platform_figure there = figure(bus, i + 1, k + 1),
                                                back = figure(bus, k + 1, i + 1);
             const double share = 1 / ++pairs[reach];
-
             g_strlcpy(p->peers[reach].name, names[reach], sizeof p->peers[reach].name);
             up->bandwidth_Bps += (there.bandwidth_Bps - up->bandwidth_Bps) * share;
             up->latency_s += (there.latency_s - up->latency_s) * share;
@@ -317,7 +300,6 @@ static void set_peers(const struct bus *bus, struct duet__platform *p)
 static void bus_describe(const struct bus *bus, struct duet__platform *p)
 {
     GString *text = g_string_new(NULL);
-
     g_string_printf(text, "%u CPUs", bus->cpus);
     for (unsigned i = 0; i < bus->count; i++)
         g_string_append_printf(text, ", %s",
@@ -337,7 +319,6 @@ int duet__platform_read_starpu(const char *directory, const char *host, const ch
     g_autofree struct bus *bus = g_new0(struct bus, 1);
     unsigned socket_of[MOST_DEVICES];
     int error;
-
     *out = (struct duet__platform){.name = ""};
     bus->path = path;
     bus->message = message;

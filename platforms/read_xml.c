@@ -71,7 +71,6 @@ static int check_host(const struct duet__json *at, void *root, unsigned index)
     struct zone *zone = root;
     const struct host *host = &zone->hosts[index];
     const struct host *chosen = &zone->hosts[zone->host];
-
     for (unsigned i = 0; i < index; i++)
         if (strcmp(zone->hosts[i].node.name, host->node.name) == 0)
             return duet__json_fail(at, DUET_EPARSE, "host %s is there twice", host->node.name);
@@ -109,7 +108,6 @@ static void add_link(struct zone *zone, const struct link *link, const char *nam
 {
     struct duet_link own = {.bandwidth_Bps = link->bandwidth_Bps,
                             .per_copy = link->policy == FATPIPE};
-
     (void)g_snprintf(own.name, sizeof(own.name), "%s%s", name, suffix);
     g_array_append_val(zone->machine_links, own);
 }
@@ -123,7 +121,6 @@ static int check_link(const struct duet__json *at, void *root, unsigned index)
     char plain[DUET_NAME_MAX];
     const char *name = NULL;
     int error = duet__json_string(&id, &name);
-
     link->first = zone->machine_links->len;
     if (error == DUET_OK &&
         !link->is_latency) { /* links for latencies have names that no link of a machine has */
@@ -180,7 +177,6 @@ static int read_crossing(const struct duet__json *at, struct zone *zone, struct 
     const char *name = NULL;
     unsigned direction = NONE;
     int error = duet__part_read(at, crossing_fields, &direction, zone);
-
     if (error == DUET_OK)
         error = duet__json_string(&id, &name);
     if (error != DUET_OK)
@@ -209,11 +205,9 @@ static int check_route(const struct duet__json *at, void *root, unsigned index)
     struct duet__json crossings = duet__json_member(at, "link_ctn");
     unsigned count = 0;
     int error = duet__json_array(&crossings, 1, UINT_MAX, &count);
-
     route->there.bandwidth_Bps = route->back.bandwidth_Bps = INFINITY;
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         const struct duet__json element = duet__json_element(&crossings, i);
-
         error = read_crossing(&element, zone, route);
     }
     if (error != DUET_OK)
@@ -275,7 +269,6 @@ static int read_version(const struct duet__json *at, void *into, void *root)
 {
     const char *version = NULL;
     int error = duet__json_string(at, &version);
-
     if (error == DUET_OK && strcmp(version, "4") != 0 && !g_str_has_prefix(version, "4."))
         error = duet__json_fail(at, DUET_EPARSE, "\"%.60s\" is not read, only 4.x", version);
     return error;
@@ -293,7 +286,6 @@ static void invent_workers(struct zone *zone)
     static const struct duet_arch archs[] = {{"cpu", "cpu"}, {"gpu", "cuda"}};
     unsigned cores = MAX(zone->hosts[zone->host].cores, 1);
     struct duet_worker *worker = g_new0(struct duet_worker, cores + zone->host_count);
-
     zone->platform.archs = g_memdup2(archs, sizeof(archs));
     zone->platform.arch_count = G_N_ELEMENTS(archs);
     zone->workers = worker;
@@ -315,10 +307,8 @@ static int check_zone(const struct duet__json *at, struct zone *zone)
 {
     struct duet__json list = duet__json_member(at, "host");
     unsigned ways = 0;
-
     for (unsigned i = 0; i < zone->host_count; i++) {
         struct duet__json host = duet__json_element(&list, i);
-
         if (i != zone->host && zone->hosts[i].node.capacity_bytes == 0)
             return duet__json_fail(&host, DUET_EPARSE,
                                    "host %s is a device: say its memory, e.g. <prop "
@@ -339,7 +329,6 @@ static int fill_route(const struct duet__json *at, const struct zone *zone, unsi
 {
     struct duet_route *route =
         &machine->routes[(size_t)node_of(zone, from) * machine->node_count + node_of(zone, to)];
-
     if (route->direct)
         return duet__json_fail(at, DUET_EPARSE, "two routes from %s to %s",
                                zone->hosts[from].node.name, zone->hosts[to].node.name);
@@ -354,7 +343,6 @@ static int make_machine(const struct duet__json *at, const struct zone *zone,
     struct duet_message why = {""};
     int error = duet_machine_init(machine, p->arch_count, zone->host_count, zone->worker_count,
                                   zone->machine_links->len);
-
     if (error != DUET_OK)
         return duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error,
                                "no architecture, or no worker");
@@ -375,7 +363,6 @@ static int make_machine(const struct duet__json *at, const struct zone *zone,
     machine->first_waits = p->first_waits;
     for (unsigned i = 0; i < zone->route_count && error == DUET_OK; i++) {
         const struct route *r = &zone->routes[i];
-
         error = fill_route(at, zone, r->from, r->to, &r->there, machine);
         if (error == DUET_OK && !r->one_way)
             error = fill_route(at, zone, r->to, r->from, &r->back, machine);
@@ -394,7 +381,6 @@ static int read_zone(const struct duet__json *at, void *into, void *root)
     const struct duet__json element = duet__json_element(at, 0);
     unsigned count = 0;
     int error = duet__json_array(at, 1, 1, &count);
-
     if (error == DUET_OK)
         error = duet__fields_read(&element, zone_fields, zone);
     if (error == DUET_OK)
@@ -420,7 +406,6 @@ int duet__read_xml(struct duet__platform *platform, const char *text, size_t len
                         .machine_links = g_array_new(FALSE, FALSE, sizeof(struct duet_link))};
     struct duet__json root;
     int error = duet__xml_parse(text, length, path, "platform", message, &root);
-
     if (error == DUET_OK)
         error = duet__fields_read(&root, document_fields, &zone);
     if (error == DUET_OK) {

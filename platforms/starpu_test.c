@@ -32,7 +32,6 @@ static void write_files(const char *directory, size_t changed, const char *text)
     for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
         g_autofree char *path = g_strdup_printf("%s/bus/box.%s", directory, files[i].kind);
         FILE *file = fopen(path, "w");
-
         g_assert_true(file && fputs(i == changed ? text : files[i].text, file) >= 0);
         g_assert_cmpint(fclose(file), ==, 0);
     }
@@ -41,7 +40,6 @@ static void write_files(const char *directory, size_t changed, const char *text)
 static void test_figures(gconstpointer directory)
 {
     OWNED(duet__platform_fini) struct duet__platform p;
-
     write_files(directory, G_N_ELEMENTS(files), NULL);
     WORKS(duet__platform_read_starpu(directory, "box", "box", &p, hear()));
     g_assert_cmpuint(p.gpu_count, ==, 2);
@@ -64,12 +62,10 @@ static void test_fuzz(gconstpointer directory)
     enum { ROUNDS = 200 };
     const struct duet__platform_options options = {.cpus = -1, .gpus = -1};
     g_autoptr(GRand) random = g_rand_new_with_seed(45);
-
     for (int round = 0; round < ROUNDS; round++) {
         g_autoptr(GString) text = g_string_new(files[round % G_N_ELEMENTS(files)].text);
         OWNED(duet__platform_fini) struct duet__platform p;
         struct duet_machine machine;
-
         testing_mutate(text, random);
         write_files(directory, round % G_N_ELEMENTS(files), text->str);
         if (duet__platform_read_starpu(directory, "box", "box", &p, hear())) {
@@ -85,7 +81,6 @@ int main(int argc, char **argv)
 {
     OWNED(drop_folder) char *directory = new_folder();
     g_autofree char *bus = g_build_filename(directory, "bus", NULL);
-
     g_test_init(&argc, &argv, NULL);
     g_assert_cmpint(g_mkdir(bus, 0700), ==, 0);
     g_test_add_data_func("/starpu/figures", directory, test_figures);

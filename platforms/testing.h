@@ -14,7 +14,6 @@ static const char *const built_ins[] = {"attila", "idgraf", "mirage", "sirocco"}
 static inline struct duet__platform *load(const char *name)
 {
     struct duet__platform *platform = NULL;
-
     WORKS(duet__platform_load(name, &platform, hear()));
     return platform;
 }
@@ -28,7 +27,6 @@ static inline struct duet_machine build_with(const struct duet__platform *platfo
                                              const struct duet__platform_options *options)
 {
     struct duet_machine machine;
-
     WORKS(duet__platform_build(platform, options, &machine, hear()));
     WORKS(duet_machine_check(&machine, hear()));
     return machine;
@@ -37,7 +35,6 @@ static inline struct duet_machine build_with(const struct duet__platform *platfo
 static inline struct duet_machine build(const struct duet__platform *platform, int cpus, int gpus)
 {
     const struct duet__platform_options options = {.cpus = cpus, .gpus = gpus};
-
     return build_with(platform, &options);
 }
 
@@ -52,7 +49,6 @@ static inline void assert_origin(const struct duet__platform *platform, const ch
                                  const char *arch, const char *expected)
 {
     g_autofree char *origin = duet__platform_origin(platform, kernel, arch);
-
     g_assert_cmpstr(origin, ==, expected);
 }
 
@@ -76,7 +72,6 @@ static inline void assert_equal_routes(const struct duet_machine *a, const struc
 {
     for (size_t i = 0; i < (size_t)a->node_count * a->node_count; i++) {
         const struct duet_route *r = &a->routes[i], *s = &b->routes[i];
-
         g_assert_cmpint(r->direct, ==, s->direct);
         g_assert_cmpuint(r->count, ==, s->count);
         g_assert_cmpfloat(r->latency_s, ==, s->latency_s);

@@ -34,7 +34,6 @@ static inline struct duet__platform make_draft(void)
 {
     static char description[] = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\";
     static char origin[] = "measured by duet calibrate on 2026-11-21";
-
     return (struct duet__platform){
         .name = "mine",
         .description = description,
@@ -94,7 +93,6 @@ static inline struct duet__point any_point(GRand *random, double work)
                             .busy_ratio = g_rand_double_range(random, 0.1, 1000),
                             .noise = g_rand_double_range(random, 0, 10),
                             .uncertainty = g_rand_double_range(random, 1e-3, 10)};
-
     return p;
 }
 
@@ -103,7 +101,6 @@ static inline void add_curve(struct duet__calibration *calibration, const char *
                              const struct duet__point *points, size_t count)
 {
     struct duet__curve curve = {.points = (struct duet__point *)(uintptr_t)points, .count = count};
-
     g_strlcpy(curve.kernel, kernel, sizeof(curve.kernel));
     g_strlcpy(curve.arch, arch, sizeof(curve.arch));
     g_strlcpy(curve.context, context != NULL ? context : "", sizeof(curve.context));
@@ -120,10 +117,8 @@ static inline struct duet__calibration any_calibration(guint32 seed)
                                            {"dsyrk", "x5650", "cholesky"}};
     struct duet__calibration calibration = {0};
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
-
     for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
         struct duet__point points[5];
-
         for (unsigned j = 0; j < G_N_ELEMENTS(points); j++)
             points[j] = any_point(random, pow(7, 5 + j) / 3);
         add_curve(&calibration, names[i][0], names[i][1], names[i][2], points,
@@ -170,7 +165,6 @@ struct folder {
 static inline struct folder make_folder(void)
 {
     struct folder folder = {.path = g_dir_make_tmp("duet-XXXXXX", NULL)};
-
     folder.json = g_build_filename(folder.path, "mine.json", NULL);
     return folder;
 }
@@ -189,7 +183,6 @@ static inline struct duet__platform copy_of(const struct duet__platform *draft,
                                             const struct duet__calibration *times)
 {
     struct duet__platform p = *draft;
-
     p.description = g_strdup(draft->description);
     p.origin = g_strdup(draft->origin);
     p.archs = g_memdup2(draft->archs, draft->arch_count * sizeof(*draft->archs));
@@ -210,7 +203,6 @@ static inline int try_write(const struct duet__platform *draft,
 {
     OWNED(duet__platform_fini) struct duet__platform p = copy_of(draft, times);
     int error = duet__platform_write(&p, path, how, message);
-
     return error;
 }
 

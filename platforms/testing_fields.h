@@ -16,7 +16,6 @@ static inline void testing_fill(const struct duet__field *fields, void *into, GR
         g_autofree char *words = testing_text(random, 1, MAX(fields->room, 2) - 1);
         const double least = MAX(fields->least, fields->most * 1e-18),
                      number = least * pow(fields->most / least, g_rand_double(random));
-
         if (fields->kind == DUET__NUMBER)
             *(double *)at = number;
         else if (fields->kind == DUET__INTEGER)
@@ -34,7 +33,6 @@ static inline void testing_same(const struct duet__field *fields, const void *a,
 {
     for (; fields->key; fields++) {
         const void *left = duet__field_at(fields, a), *right = duet__field_at(fields, b);
-
         if (fields->kind == DUET__NUMBER || fields->kind == DUET__INTEGER)
             g_assert_cmpmem(left, 8, right, 8);
         else if (fields->kind == DUET__WORDS)

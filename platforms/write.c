@@ -17,7 +17,6 @@ static const double SAME_WORK = 1e-9;
 static int check_path(const char *path, struct duet_message *message)
 {
     g_autofree char *name = g_path_get_basename(path);
-
     if (!g_str_has_suffix(path, ".json"))
         return duet_fail(message, DUET_EINVAL,
                          "%s: the name must end in .json, so that it can be read again", path);
@@ -39,7 +38,6 @@ static int look_at_file(const char *path, enum duet__write how, struct duet__pla
     int error = check_path(path, message);
     /* a link that leads nowhere would also be replaced */
     bool there = g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
-
     if (error != DUET_OK || how == DUET_WRITE_REPLACE || !there)
         return error;
     if (how == DUET_WRITE_NEW)
@@ -59,7 +57,6 @@ static void forget_misses(struct duet__platform *old, const struct duet_sharing 
     for (size_t i = 0; i < old->calibration.count; i++) {
         for (size_t k = 0; k < old->calibration.curves[i].count; k++) {
             struct duet__point *point = &old->calibration.curves[i].points[k];
-
             point->base_s = point->memory_s = point->noise = 0;
         }
     }
@@ -71,7 +68,6 @@ static const struct duet__curve *counterpart(const struct duet__calibration *cal
 {
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet__curve *other = &calibration->curves[i];
-
         if (strcmp(other->kernel, curve->kernel) == 0 && strcmp(other->arch, curve->arch) == 0 &&
             strcmp(other->context, curve->context) == 0)
             return other;
@@ -96,7 +92,6 @@ static int curves_join(const struct duet__curve *measured, const struct duet__cu
 {
     struct duet__curve curve = measured != NULL ? *measured : *old;
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet__point));
-
     if (old != NULL && old->origin != NULL)
         origin = old->origin;
     if (measured != NULL)
@@ -105,7 +100,6 @@ static int curves_join(const struct duet__curve *measured, const struct duet__cu
         curve.origin = origin;
     for (size_t i = 0; old != NULL && i < old->count; i++) {
         struct duet__point point = old->points[i];
-
         if (measured != NULL && find_work(measured, point.work) != NULL)
             continue;
         if (measured != NULL && point.origin == NULL)
@@ -122,7 +116,6 @@ static void keep_archs(struct duet__platform *p, const struct duet__platform *ol
 {
     for (unsigned i = 0; i < old->arch_count; i++) {
         bool listed = false, needed = false;
-
         for (unsigned k = 0; k < p->arch_count && !listed; k++)
             listed = strcmp(p->archs[k].name, old->archs[i].name) == 0;
         for (size_t k = 0; k < p->calibration.count && !needed; k++)
@@ -142,7 +135,6 @@ static int platform_merge(struct duet__platform *p, struct duet__platform *old,
     const struct duet__calibration *measured = &p->calibration;
     const char *origin = g_intern_string(old->origin);
     int error = DUET_OK;
-
     forget_misses(old, &p->sharing);
     for (size_t i = 0; i < measured->count && error == DUET_OK; i++)
         error =
@@ -176,7 +168,6 @@ static struct sample pool(struct sample a, struct sample b)
     double squares = (a.count - 1) * a.deviation * a.deviation +
                      (b.count - 1) * b.deviation * b.deviation +
                      apart * apart * a.count * b.count / count;
-
     return (struct sample){count, a.mean + apart * b.count / count, sqrt(squares / (count - 1))};
 }
 
@@ -196,7 +187,6 @@ static struct sample relative_sample(const struct duet__point *point, double exp
 {
     double noise = point->noise > 0 ? point->noise : point->deviation_s / point->mean_s;
     double ratio = expected(point) / expected_s;
-
     return (struct sample){(double)point->samples, ratio, noise * ratio};
 }
 
@@ -208,7 +198,6 @@ static void pool_points(struct duet__point *into, const struct duet__point *more
     struct sample times = pool((struct sample){count, old.mean_s, old.deviation_s},
                                (struct sample){new_count, more->mean_s, more->deviation_s});
     bool both = old.base_s > 0 && more->base_s > 0;
-
     into->mean_s = times.mean;
     into->deviation_s = times.deviation;
     into->median_s = 0;
@@ -234,7 +223,6 @@ static int pool_curves(const struct duet__curve *run, const struct duet__curve *
 {
     struct duet__curve curve = old != NULL ? *old : *run;
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet__point));
-
     if (old == NULL && strstr(common, origin) == NULL)
         curve.origin = origin;
     if (old != NULL)
@@ -247,7 +235,6 @@ static int pool_curves(const struct duet__curve *run, const struct duet__curve *
         const char *from = same != NULL && same->origin != NULL ? same->origin : common;
         g_autofree char *too = g_strconcat(from, ", and ", origin, NULL);
         bool said = strstr(from, origin) != NULL;
-
         if (same != NULL)
             pool_points(same, &added);
         if (same != NULL && !said)
@@ -268,10 +255,8 @@ int duet__platform_pool(struct duet__platform *platform, const struct duet__cali
     const char *common = platform->origin != NULL ? platform->origin : "";
     struct duet__calibration all = {.count = 0};
     int error = DUET_OK;
-
     for (size_t i = 0; i < old->count && error == DUET_OK; i++) {
         const struct duet__curve *more = counterpart(run, &old->curves[i]);
-
         error = more == NULL ? duet__calibration_add(&all, &old->curves[i], message)
                              : pool_curves(more, &old->curves[i], common, origin, &all, message);
     }
@@ -299,7 +284,6 @@ static int format_checked(const struct duet__platform *p, const char *path, char
     struct duet_machine machine = {.node_count = 0};
     struct duet_message why = {""};
     int error;
-
     *text = duet__platform_text(p);
     error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
     if (error == DUET_OK) {
@@ -318,7 +302,6 @@ int duet__platform_write(struct duet__platform *platform, const char *path, enum
     struct duet__platform *old = NULL;
     char *text = NULL;
     int error = look_at_file(path, how, &old, message);
-
     if (error == DUET_OK && old != NULL)
         error = platform_merge(platform, old, message);
     if (error == DUET_OK)
@@ -335,7 +318,6 @@ int duet__platform_may_write(const char *path, enum duet__write how, struct duet
     struct duet__platform *old = NULL;
     g_autofree char *folder = g_path_get_dirname(path);
     int error = look_at_file(path, how, &old, message);
-
     if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
         error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
     else if (error == DUET_OK && g_access(folder, W_OK) != 0)
@@ -376,14 +358,12 @@ static void write_curve(struct duet__json_writer *w, const struct duet__platform
                         struct duet__curve curve)
 {
     const char *origin = curve.origin != NULL ? curve.origin : p->origin != NULL ? p->origin : "";
-
     curve.origin = own_origin(origin, p->origin);
     duet__json_begin(w, NULL, '{');
     duet__fields_write(w, duet__curve_fields, &curve, p);
     duet__json_begin(w, "points", '[');
     for (size_t i = 0; i < curve.count; i++) {
         struct duet__point point = curve.points[i];
-
         point.samples = MAX(point.samples, 1); /* a point without samples was given, not measured */
         point.origin = own_origin(point.origin, origin);
         duet__json_print(w, "\n    {work: %g", point.work);
@@ -399,7 +379,6 @@ static char *format_json(const struct duet__platform *p, const struct duet__fiel
     char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
-
     duet__json_print(&w, "{schema: %u", (unsigned)DUET__MAX_SCHEMA);
     duet__fields_write(&w, fields, p, p);
     duet__json_begin(&w, "curves", '[');
@@ -418,7 +397,6 @@ static void leave_out_defaults(struct duet__platform *p)
         struct duet__platform_gpu *gpu = &p->gpus[i];
         const struct duet__platform_switch *sw;
         const struct duet__platform_link *kind;
-
         if (gpu->position >= p->switch_count || p->switches[gpu->position].kind >= p->kind_count)
             continue; /* the reader refuses this text */
         sw = &p->switches[gpu->position];
@@ -434,7 +412,6 @@ static void leave_out_defaults(struct duet__platform *p)
     }
     for (unsigned i = 0; i < p->switch_count; i++) {
         struct duet__platform_switch *sw = &p->switches[i];
-
         if (sw->kind >= p->kind_count)
             continue;
         if (sw->to_device_Bps == p->kinds[sw->kind].to_device.bandwidth_Bps)
@@ -448,7 +425,6 @@ char *duet__platform_text(const struct duet__platform *platform)
 {
     struct duet__platform p = *platform;
     char *text;
-
     if (duet__is_fixed(platform))
         return NULL;
     p.switches = g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
@@ -465,6 +441,5 @@ char *duet__format_times(const struct duet__platform *from)
     static char origin[] = "copied from the platform it was made from";
     const struct duet__platform p = {.origin = from->origin ? from->origin : origin,
                                      .calibration = from->calibration};
-
     return format_json(&p, duet__times_fields);
 }

@@ -14,7 +14,6 @@ static struct duet__point simple_point(double work, double mean_s)
 static char *contents(const char *path)
 {
     char *text = NULL;
-
     if (!g_file_get_contents(path, &text, NULL, NULL))
         return g_strdup("(nothing)");
     return text;
@@ -26,7 +25,6 @@ static void refused(const struct duet__platform *draft, const struct duet__calib
                     const char *fragment)
 {
     char *json = contents(folder->json), *after;
-
     FAILS(try_write(draft, times, folder->json, how, hear()), expected, fragment);
     g_assert_cmpint(try_write(draft, times, folder->json, how, NULL), ==, expected);
     after = contents(folder->json);
@@ -39,7 +37,6 @@ static void test_new(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
-
     WORKS(duet__platform_may_write(folder.json, DUET_WRITE_NEW, hear()));
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
     refused(&draft, &nothing, &folder, DUET_WRITE_NEW, DUET_EINVAL,
@@ -55,7 +52,6 @@ static void test_replace(void)
     struct duet__platform draft = make_draft();
     OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(1);
     struct duet__platform *p;
-
     g_assert_true(g_file_set_contents(folder.json, "no platform", -1, NULL));
     refused(&draft, &times, &folder, DUET_WRITE_MERGE, DUET_EPARSE, "mine.json:1: ");
     write_draft(&draft, &times, folder.json, DUET_WRITE_REPLACE);
@@ -70,7 +66,6 @@ static const struct duet__curve *curve_of(const struct duet__platform *p, const 
                                           const char *arch, const char *context)
 {
     const struct duet__calibration *c = &p->calibration;
-
     for (size_t i = 0; i < c->count; i++)
         if (strcmp(c->curves[i].kernel, kernel) == 0 && strcmp(c->curves[i].arch, arch) == 0 &&
             strcmp(c->curves[i].context, context) == 0)
@@ -91,7 +86,6 @@ static void test_merge(void)
     };
     const struct duet__curve *curve;
     struct duet__platform *p;
-
     write_draft(&draft, &old, folder.json, DUET_WRITE_MERGE); /* there is no file yet */
     add_curve(&new, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
     add_curve(&new, "dpotrf", "x5650", NULL, points, 1);
@@ -114,7 +108,6 @@ static void test_merge(void)
     /* writing once more changes nothing */
     {
         char *once = contents(folder.json), *twice;
-
         write_draft(&draft, &new, folder.json, DUET_WRITE_MERGE);
         twice = contents(folder.json);
         g_assert_cmpstr(once, ==, twice);
@@ -140,12 +133,10 @@ static void test_origins(void)
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet__platform *p;
-
     for (unsigned day = 1; day <= 4; day++) {
         const struct duet__point points[] = {simple_point(100, day), simple_point(100 + day, day)};
         OWNED(duet__calibration_fini) struct duet__calibration times = {0};
         g_autofree char *origin = g_strdup_printf("\"day\" %u", day);
-
         add_curve(&times, "dgemm", "x5650", NULL, points, G_N_ELEMENTS(points));
         draft.origin = origin;
         write_draft(&draft, &times, folder.json, DUET_WRITE_MERGE);
@@ -166,7 +157,6 @@ static void test_lost_architecture(void)
     OWNED(duet__calibration_fini) struct duet__calibration old = any_calibration(1);
     struct duet__platform *p;
     struct duet_machine m;
-
     write_draft(&draft, &old, folder.json, DUET_WRITE_NEW);
     alone.arch_count = 1;
     alone.switch_count = alone.gpu_count = 0;
@@ -202,7 +192,6 @@ static void test_names(void)
         {"/nonexistent/mine.json", "/nonexistent", DUET_EIO},
     };
     struct duet__platform draft = make_draft();
-
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
 
         FAILS(try_write(&draft, &nothing, cases[i].path, DUET_WRITE_NEW, hear()), cases[i].error,
@@ -218,7 +207,6 @@ static void test_in_the_way(void)
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(1);
-
     g_assert_cmpint(g_mkdir(folder.json, 0700), ==, 0);
     refused(&draft, &times, &folder, DUET_WRITE_REPLACE, DUET_EIO, "cannot write ");
     g_assert_cmpint(g_rmdir(folder.json), ==, 0);
@@ -246,7 +234,6 @@ static void test_bad_drafts(void)
     struct duet__calibration times = any_calibration(1);
     const struct duet__point far = simple_point(1e30, 1);
     struct duet__platform d;
-
 #define CHANGED(change, fragment)                                                                  \
     d = make_draft();                                                                              \
     change;                                                                                        \
@@ -292,7 +279,6 @@ static void test_digits(void)
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     g_autofree char *text = NULL;
-
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
     text = contents(folder.json);
     g_assert_nonnull(strstr(text, "\"submit_s\": 1.01e-06,\n  \"push_s\": 2.02e-07,"));

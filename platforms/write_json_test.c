@@ -12,7 +12,6 @@ static struct duet_machine through_files(const struct duet__platform *draft)
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform *p;
     struct duet_machine m;
-
     write_draft(draft, &nothing, folder.json, DUET_WRITE_NEW);
     p = load(folder.json);
     m = build(p, -1, -1);
@@ -35,7 +34,6 @@ static void assert_route(const struct duet_machine *m, const char *from, const c
                          const struct duet__platform_figure *expected)
 {
     const struct duet_route *r = route_of(m, from, to);
-
     g_assert_true(r->direct);
     g_assert_cmpfloat(r->bandwidth_Bps, ==, expected->bandwidth_Bps);
     g_assert_cmpfloat(r->latency_s, ==, expected->latency_s);
@@ -45,7 +43,6 @@ static const char *link_of(const struct duet_machine *m, const char *from, const
                            unsigned index)
 {
     const struct duet_route *r = route_of(m, from, to);
-
     return index < r->count ? m->links[r->links[index]].name : "";
 }
 
@@ -53,7 +50,6 @@ static void test_workers(void)
 {
     struct duet__platform draft = make_draft();
     OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
-
     g_assert_cmpstr(m.name, ==, "mine");
     g_assert_cmpuint(m.arch_count, ==, 2);
     g_assert_cmpstr(m.archs[1].name, ==, "m2070");
@@ -61,7 +57,6 @@ static void test_workers(void)
     g_assert_cmpuint(m.worker_count, ==, 8); /* 8 cores, of which 4 feed GPUs */
     for (unsigned i = 0; i < m.worker_count; i++) {
         static const unsigned sockets[] = {0, 1, 1, 1, 0, 0, 0, 1};
-
         g_assert_cmpuint(m.workers[i].socket, ==, sockets[i]);
         g_assert_cmpuint(m.workers[i].arch, ==, i >= 4);
         g_assert_cmpuint(m.workers[i].node, ==, i < 4 ? 0 : i - 3);
@@ -78,13 +73,11 @@ static void test_workers(void)
 static void test_random(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
-
     for (unsigned round = 0; round < 50; round++) {
         struct folder folder = make_folder();
         g_autofree char *description = testing_text(random, 0, 300),
                         *origin = testing_text(random, 1, 300);
         struct duet__platform draft = make_draft(), *p;
-
         draft.description = description;
         draft.origin = origin;
         testing_fill(duet__cost_fields, &draft.costs, random);
@@ -104,10 +97,8 @@ static void test_copies(void)
 {
     struct duet__platform draft = make_draft();
     OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
-
     for (unsigned i = 0; i < draft.gpu_count; i++) {
         g_autofree char *name = g_strdup_printf("gpu%u", i);
-
         assert_route(&m, "host", name, &draft_gpus[i].to_device);
         assert_route(&m, name, "host", &draft_gpus[i].to_host);
     }
@@ -132,7 +123,6 @@ static void test_own_links(void)
 {
     struct duet__platform draft = make_draft();
     struct duet_machine m;
-
     draft.peers[2].up.bandwidth_Bps = 300e9;
     draft.peers[2].down.bandwidth_Bps = 310e9;
     draft.peers[2].own_link = true;
@@ -165,7 +155,6 @@ static void test_cpus_alone(void)
                                          .sockets = sockets,
                                          .socket_count = 1};
     OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
-
     g_assert_cmpuint(m.worker_count, ==, 2);
     g_assert_cmpuint(m.node_count, ==, 1);
     g_assert_cmpuint(m.cores, ==, 0);
@@ -181,7 +170,6 @@ static void test_options(void)
     struct duet__platform draft = make_draft();
     struct duet__platform *p;
     struct duet_machine m;
-
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
     p = load(folder.json);
     m = build(p, 1, 0);
@@ -216,7 +204,6 @@ static void test_times(void)
         struct duet__platform draft = make_draft();
         OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(seed);
         struct duet__platform *p;
-
         write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
         p = load(folder.json);
         assert_equal_calibrations(&times, &p->calibration);
@@ -235,7 +222,6 @@ static void test_xml(void)
     struct duet__platform times = {.calibration = any_calibration(3)};
     struct duet_machine m = through_files(&draft), again, part;
     struct duet__platform *p;
-
     WORKS(duet__platform_write_xml(&m, &times, xml, hear()));
     p = load(xml);
     again = build(p, -1, -1);
@@ -264,7 +250,6 @@ static void test_select(void)
     struct duet__calibration old = any_calibration(4), new = {0};
     const struct duet__calibration *kept;
     struct duet__platform *p;
-
     draft.origin = first;
     write_draft(&draft, &old, folder.json, DUET_WRITE_NEW);
     draft.origin = second;

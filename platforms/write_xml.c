@@ -23,7 +23,6 @@ static void add_text(struct writer *w, const char *format, ...)
 {
     g_autofree char *part = NULL;
     va_list args;
-
     va_start(args, format);
     part = g_markup_vprintf_escaped(format, args);
     va_end(args);
@@ -52,7 +51,6 @@ static void write_members(struct writer *w, const char *prefix, const struct due
                           const void *from, bool needed)
 {
     char value[DUET__DIGITS_MAX];
-
     for (; fields->key != NULL; fields++) {
         print_value(fields, duet__field_at(fields, from), needed, value);
         if (value[0] != '\0')
@@ -64,7 +62,6 @@ static void write_props(struct writer *w, const char *calibration)
 {
     const struct duet_machine *m = w->machine;
     const struct duet__platform rest = {.cores = m->cores, .first_waits = m->first_waits};
-
     add_text(w, "    <prop id=\"duet.schema\" value=\"1\"/>\n");
     if (calibration != NULL)
         add_text(w, "    <prop id=\"duet.calibration\" value=\"%s\"/>\n", calibration);
@@ -76,7 +73,6 @@ static void write_props(struct writer *w, const char *calibration)
                  m->archs[i].backend);
     for (unsigned i = 0; i < m->worker_count; i++) {
         const struct duet_worker *worker = &m->workers[i];
-
         add_text(w, "    <prop id=\"duet.worker.%u\" value=\"%s %s %s %u %u", i, worker->name,
                  m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
                  worker->window);
@@ -90,14 +86,11 @@ static void write_hosts(struct writer *w, const struct duet__calibration *calibr
 {
     const struct duet_machine *m = w->machine;
     char digits[DUET__DIGITS_MAX];
-
     for (unsigned i = 0; i < m->node_count; i++) {
         unsigned cores = 0;
         double speed = 0; /* peak flops a second: of dgemm where it is known, else of any kernel */
-
         for (unsigned j = m->worker_count; j-- > 0;) {
             const char *arch = m->archs[m->workers[j].arch].name;
-
             if (m->workers[j].node != i)
                 continue;
             cores++;
@@ -121,10 +114,8 @@ static void write_hosts(struct writer *w, const struct duet__calibration *calibr
 static void write_links(struct writer *w)
 {
     char digits[DUET__DIGITS_MAX];
-
     for (unsigned i = 0; i < w->machine->link_count; i++) {
         const struct duet_link *link = &w->machine->links[i];
-
         add_text(w,
                  "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
                  link->name, duet__digits(link->bandwidth_Bps, digits),
@@ -138,7 +129,6 @@ static unsigned latency_link(struct writer *w, double latency_s)
     unsigned index = g_hash_table_size(w->latencies);
     char digits[DUET__DIGITS_MAX];
     gpointer found = NULL;
-
     if (g_hash_table_lookup_extended(w->latencies, &latency_s, NULL, &found))
         return GPOINTER_TO_UINT(found);
     g_hash_table_insert(w->latencies, g_memdup2(&latency_s, sizeof(latency_s)),
@@ -157,11 +147,9 @@ static void write_routes(struct writer *w)
 {
     const struct duet_machine *m = w->machine;
     struct writer routes = {.text = g_string_new(NULL)};
-
     for (unsigned i = 0; i < m->node_count; i++) {
         for (unsigned j = 0; j < m->node_count; j++) {
             const struct duet_route *route = duet_machine_route(m, i, j);
-
             if (i == j || !route->direct)
                 continue;
             add_text(&routes,
@@ -184,7 +172,6 @@ static char *format_xml(const struct duet_machine *machine,
                        .text = g_string_new(NULL),
                        .latencies =
                            g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL)};
-
     add_text(&w,
              "<?xml version='1.0'?>\n"
              "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
@@ -209,7 +196,6 @@ static int check_text(const char *text, const char *path, struct duet_message *m
     struct duet_message why = {""};
     g_autofree char *times = NULL;
     int error = duet__read_xml(&again, text, strlen(text), path, &times, &why);
-
     duet__platform_fini(&again);
     return error == DUET_OK
                ? DUET_OK
@@ -225,7 +211,6 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
     g_autofree char *times_path = g_strconcat(path, ".kernels.json", NULL);
     g_autofree char *times_name = g_path_get_basename(times_path), *text = NULL;
     int error = duet_machine_check(machine, message);
-
     if (error != DUET_OK)
         return error;
     if (!g_str_has_suffix(path, ".xml"))
@@ -238,7 +223,6 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
     error = check_text(text, path, message);
     if (error == DUET_OK && timed) { /* times first: a platform that is there finds them */
         char *times = duet__format_times(from);
-
         error = duet__write_file(times_path, times, message);
         free(times);
     }

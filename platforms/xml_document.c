@@ -24,7 +24,6 @@ static void conversion_fail(struct conversion *c, const xmlNode *node, const cha
 {
     g_autofree char *what = NULL;
     va_list args;
-
     if (c->error != DUET_OK)
         return;
     va_start(args, format);
@@ -50,7 +49,6 @@ static const char *value_of(const xmlAttr *attribute)
 static const char *attribute(const xmlNode *node, const char *name)
 {
     const xmlAttr *found = xmlHasProp(node, (const xmlChar *)name);
-
     return found != NULL ? value_of(found) : NULL;
 }
 
@@ -62,7 +60,6 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
     uint64_t number = 0;
     char **key = keys;
     bool numbered;
-
     if (id == NULL || value == NULL) {
         conversion_fail(c, node, "needs id and value");
         return;
@@ -72,7 +69,6 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
     numbered = duet__scan_whole(strrchr(id, '.') + 1, 0, UINT_MAX, &number);
     for (; key[1] != NULL; key++) {
         json_t *inner = json_object_get(object, *key);
-
         if (inner == NULL) {
             inner = numbered && key[2] == NULL ? json_array() : with_line(c, node, json_object());
             json_object_set_new(object, *key, inner);
@@ -95,7 +91,6 @@ static json_t *convert(struct conversion *c, const xmlNode *node);
 static void add_child(struct conversion *c, const xmlNode *child, json_t *object)
 {
     const char *name = (const char *)child->name;
-
     if (child->type == XML_COMMENT_NODE || child->type == XML_PI_NODE || xmlIsBlankNode(child))
         return;
     if (child->type != XML_ELEMENT_NODE) {
@@ -114,7 +109,6 @@ static void add_child(struct conversion *c, const xmlNode *child, json_t *object
 static json_t *convert(struct conversion *c, const xmlNode *node)
 {
     json_t *object = with_line(c, node, json_object());
-
     for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
         json_object_set_new(object, (const char *)a->name, json_string(value_of(a)));
     for (xmlNode *child = node->children, *next; child != NULL && c->error == DUET_OK;
@@ -140,7 +134,6 @@ int duet__xml_parse(const char *text, size_t length, const char *path, const cha
         const xmlError *last = xmlGetLastError();
         g_autofree char *reason =
             g_strdup(last != NULL && last->message != NULL ? last->message : "not XML");
-
         c.error = duet_fail(message, DUET_EPARSE, "%.200s:%d: %.200s", path,
                             last != NULL ? last->line : 1, g_strstrip(reason));
     } else if (document->intSubset != NULL && document->intSubset->children != NULL) {
@@ -163,7 +156,6 @@ int duet__xml_record(struct duet__json *at, const struct duet__field *field)
     const char *text = json_string_value(at->node);
     g_auto(GStrv) words = g_strsplit(text != NULL ? text : "", " ", -1);
     json_t *record;
-
     if (at->lines == NULL || text == NULL)
         return DUET_OK;
     record = json_object();
@@ -201,7 +193,6 @@ bool duet__xml_quantity(const char *text, bool bandwidth, double *out)
     const struct unit *unit = bandwidth ? bandwidths : times;
     char *end = NULL;
     double number = g_ascii_strtod(text, &end);
-
     while (unit->name != NULL && strcmp(end, unit->name) != 0)
         unit++;
     if (!g_ascii_isdigit(text[0]) || unit->name == NULL)
@@ -217,7 +208,6 @@ int duet__xml_value(struct duet__json *at, const struct duet__field *field)
     json_t *value = NULL;
     uint64_t number = 0;
     double quantity = 0;
-
     if (at->lines == NULL || text == NULL)
         return DUET_OK;
     switch (field->kind) {

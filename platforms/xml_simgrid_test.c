@@ -44,10 +44,8 @@ static struct simgrid open_simgrid(void *library)
         {"sg_actor_init", &s.actor_init},
         {"sg_actor_start_", &s.actor_start},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(symbols); i++) {
         void *function = dlsym(library, symbols[i].name);
-
         if (function == NULL && g_str_equal(symbols[i].name, "sg_actor_start_"))
             function = dlsym(library, "sg_actor_start");
         if (function == NULL)
@@ -69,13 +67,11 @@ static void copy_all(struct test *test)
 {
     const struct simgrid *s = &test->simgrid;
     const struct duet_machine *m = &test->machine;
-
     for (unsigned i = 0; i < m->node_count; i++) {
         for (unsigned j = 0; j < m->node_count; j++) {
             const struct duet_route *r = duet_machine_route(m, i, j);
             double start = s->clock();
             double alone = r->latency_s + BYTES / r->bandwidth_Bps;
-
             if (!r->direct)
                 continue;
             s->send(s->host_by_name(m->nodes[i].name), s->host_by_name(m->nodes[j].name), BYTES);
@@ -89,7 +85,6 @@ static void copy_all(struct test *test)
 static void actor(int argc, char **argv)
 {
     void *test = NULL;
-
     g_assert_cmpint(argc, ==, 1);
     g_assert_cmpint(sscanf(argv[0], "%p", &test), ==, 1);
     copy_all(test);
@@ -99,15 +94,12 @@ static void check_figures(const struct test *test)
 {
     const struct simgrid *s = &test->simgrid;
     const struct duet_machine *m = &test->machine;
-
     g_assert_cmpuint(s->host_count(), ==, m->node_count);
     for (unsigned i = 0; i < m->node_count; i++) {
         const void *from = s->host_by_name(m->nodes[i].name);
-
         for (unsigned j = 0; j < m->node_count; j++) {
             const struct duet_route *r = duet_machine_route(m, i, j);
             const void *to = s->host_by_name(m->nodes[j].name);
-
             if (!r->direct)
                 continue;
             g_assert_cmpfloat(s->route_latency(from, to), ==, r->latency_s);
@@ -121,7 +113,6 @@ static void load_into_simgrid(const struct test *test)
 {
     OWNED(drop_folder) char *directory = new_folder();
     g_autofree char *path = g_build_filename(directory, "idgraf.xml", NULL);
-
     WORKS(duet__platform_write_xml(&test->machine, NULL, path, hear()));
     test->simgrid.load_platform(path);
 }
@@ -143,7 +134,6 @@ int main(int argc, char **argv)
     struct test test = {.copies = 0};
     char address[64];
     char *actor_arguments[] = {address, NULL};
-
     memcpy(all, arguments, sizeof(all)); /* SimGrid removes the arguments that it understood */
     if (library != NULL) {
         test.simgrid = open_simgrid(library);

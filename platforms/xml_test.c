@@ -12,7 +12,6 @@ struct place {
 static struct place make_place(void)
 {
     struct place place = {.directory = g_dir_make_tmp("duet-XXXXXX", NULL)};
-
     place.xml = g_build_filename(place.directory, "machine.xml", NULL);
     place.times = g_build_filename(place.directory, "machine.xml.kernels.json", NULL);
     return place;
@@ -53,7 +52,6 @@ static void round_trip(const struct duet__platform *p, const struct duet__platfo
     struct duet_machine m = build_with(p, options);
     struct duet_machine again, third;
     struct duet__platform *q;
-
     write_xml(&m, p, place.xml);
     q = load(place.xml);
     again = build(q, -1, -1);
@@ -87,10 +85,8 @@ static void test_round_trips(void)
         {.cpus = 0, .gpus = 3, .no_peer = true},
         {.cpus = 4, .gpus = 20, .links = &link, .link_count = 1},
     };
-
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
-
         for (unsigned j = 0; j < G_N_ELEMENTS(options); j++)
             round_trip(p, &options[j]);
     }
@@ -110,7 +106,6 @@ static void test_options(void)
     struct place place = make_place();
     struct duet__platform *p = load("idgraf"), *q;
     struct duet_machine all = build(p, 2, 8), m = build_with(p, &options), n;
-
     write_xml(&all, NULL, place.xml);
     q = load(place.xml);
     n = build_with(q, &options);
@@ -169,7 +164,6 @@ static void test_foreign(void)
     struct duet__platform *p;
     struct duet_machine m;
     const struct duet_route *r;
-
     g_assert_true(g_file_set_contents(place.xml, foreign, -1, NULL));
     p = load(place.xml);
     m = build(p, -1, -1);
@@ -199,7 +193,6 @@ static void test_write_errors(void)
     struct duet_machine m = build(p, -1, -1);
     struct place place = make_place();
     g_autofree char *old = NULL;
-
     FAILS(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", hear()), DUET_EIO,
           "cannot write /nonexistent/a.xml");
     FAILS(duet__platform_write_xml(&m, NULL, "a.txt", hear()), DUET_EINVAL, "must end in .xml");

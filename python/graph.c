@@ -38,7 +38,6 @@ int duet__python_submit(struct duet_runtime *runtime, const char *path, struct s
     struct submitted *submitted = *out = g_new0(struct submitted, 1);
     struct duet__problem problem = {.graph = &submitted->graph, .precision = 'd'};
     int error = duet__read_all(path, MOST_MIB, &text, &length, message);
-
     duet__graph_init(&submitted->graph);
     submitted->workload = duet__graph_workload(&submitted->graph);
     if (!error)

@@ -29,7 +29,6 @@ DUET_EXPORT void duet__python_ask(const struct duet_view *view, const struct due
 void duet__python_ask(const struct duet_view *view, const struct duet_task *task, double *answers)
 {
     const unsigned workers = duet_view_workers(view);
-
     for (unsigned worker = 0; worker < workers; worker++) {
         answers[worker] = duet_view_can_run(view, worker, task);
         answers[workers + worker] = duet_view_seconds(view, worker, task);

@@ -10,7 +10,6 @@ static void note(struct duet__comparison *comparison, const char *format, ...) G
 static void note(struct duet__comparison *comparison, const char *format, ...)
 {
     va_list args;
-
     va_start(args, format);
     g_ptr_array_add(comparison->notes, g_strdup_vprintf(format, args));
     va_end(args);
@@ -44,7 +43,6 @@ static bool is_predicted(const struct duet__read_run *run)
 static char *name_of(const struct duet__read_run *run)
 {
     g_autofree char *name = duet__case_name(&run->problem);
-
     return g_strdup_printf("%s, %s", name, run->world);
 }
 
@@ -53,10 +51,8 @@ static char *place_of(const struct duet__file_runs *file)
 {
     const char *platform = run_at(file, 0)->problem.platform;
     bool several = false;
-
     if (file->traced) {
         g_autofree char *resources = duet__report_resources(file->trace.run.recording.machine);
-
         return g_strdup_printf("%s, %s%s", platform, resources,
                                file->trace.estimated ? "; estimated kernel times" : "");
     }
@@ -70,7 +66,6 @@ static void add_pair(struct duet__comparison *comparison, const struct duet__rea
 {
     struct duet__case the = first->problem;
     const struct duet__case *other = &second->problem;
-
     the.workload = both(comparison, the.workload, other->workload);
     the.settings = both(comparison, the.settings, other->settings);
     the.platform = both(comparison, the.platform, other->platform);
@@ -92,11 +87,9 @@ static void match_same(struct duet__comparison *comparison)
 {
     const struct duet__file_runs *a = &comparison->files[0], *b = &comparison->files[1];
     bool worlds = a->cases || b->cases;
-
     for (guint i = 0; i < a->runs->len; i++)
         for (guint j = 0; j < b->runs->len && !run_at(a, i)->matched; j++) {
             struct duet__read_run *first = run_at(a, i), *second = run_at(b, j);
-
             if (second->matched || !duet__case_alike(&first->problem, &second->problem) ||
                 strcmp(first->problem.policy, second->problem.policy) != 0 ||
                 (worlds && is_predicted(first) != is_predicted(second)))
@@ -110,10 +103,8 @@ static void note_unmatched(struct duet__comparison *comparison, unsigned which)
 {
     const struct duet__file_runs *file = &comparison->files[which];
     guint left = 0;
-
     for (guint i = 0; i < file->runs->len; i++) {
         g_autofree char *name = name_of(run_at(file, i));
-
         if (!run_at(file, i)->matched && left++ < MOST_NOTES)
             note(comparison, "only in %c: %s", 'A' + which, name);
     }
@@ -127,7 +118,6 @@ static void match_only(struct duet__comparison *comparison)
     struct duet__file_runs *files = comparison->files;
     struct duet__read_run *runs[] = {run_at(&files[0], 0), run_at(&files[1], 0)};
     bool traces[] = {files[0].traced, files[1].traced};
-
     if (traces[0] != traces[1]) {
         runs[!traces[0]]->problem = runs[traces[0]]->problem;
         note(comparison,
@@ -135,7 +125,6 @@ static void match_only(struct duet__comparison *comparison)
              "--trace F.json writes what does");
     } else if (!traces[0]) {
         g_autofree char *first = name_of(runs[0]), *second = name_of(runs[1]);
-
         note(comparison, "different problems: A is %s; B is %s", first, second);
     } else if (files[0].account.workers != files[1].account.workers) {
         /* an explanation divides by the workers: it needs as many of them */
@@ -152,7 +141,6 @@ static int match(struct duet__comparison *comparison, const char *const names[2]
     const struct duet__file_runs *files = comparison->files;
     bool trace = files[0].traced || files[1].traced;
     guint counts[] = {files[0].runs->len, files[1].runs->len};
-
     if (!trace)
         match_same(comparison);
     if (comparison->cases->len) {
@@ -188,7 +176,6 @@ int duet__comparison_make(struct duet__comparison *comparison, const char *const
     const char *names[2], *places[2];
     unsigned traces = 0;
     int error;
-
     comparison->cases = g_array_new(FALSE, FALSE, sizeof(struct duet__case));
     comparison->texts = g_ptr_array_new_with_free_func(g_free);
     comparison->notes = g_ptr_array_new_with_free_func(g_free);

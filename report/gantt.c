@@ -21,7 +21,6 @@ const char *duet__gantt_unit(double end_s, double *scale)
 static size_t *place(const struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index)
 {
     const struct duet_machine *machine = gantt->recording->machine;
-
     return &gantt->places[lane == DUET_GANTT_KERNELS ? index
                           : lane == DUET_GANTT_IN
                               ? machine->worker_count + index
@@ -34,7 +33,6 @@ size_t duet__gantt_find(const struct duet__gantt *gantt, enum duet__gantt_lane l
     const bool known =
         index < (lane == DUET_GANTT_KERNELS ? machine->worker_count : machine->node_count);
     const size_t row = known ? *place(gantt, lane, index) : 0;
-
     return row ? row - 1 : gantt->row_count;
 }
 
@@ -54,7 +52,6 @@ static void add_rows(struct duet__gantt *gantt)
     const struct duet_machine *machine = gantt->recording->machine;
     const size_t most = machine->worker_count + 2 * (size_t)machine->node_count;
     const bool several = duet__host_count(machine) > 1;
-
     gantt->rows = g_new0(struct duet__gantt_row, most);
     gantt->places = g_new0(size_t, most);
     for (unsigned node = 0; node < machine->node_count; node++) {
@@ -73,7 +70,6 @@ static void add_bar(struct duet__gantt *gantt, enum duet__gantt_lane lane, unsig
                     const struct duet__gantt_bar *bar)
 {
     const size_t row = duet__gantt_find(gantt, lane, index);
-
     if (row == gantt->row_count)
         return;
     g_array_append_vals(gantt->rows[row].bars, bar, 1);
@@ -103,7 +99,6 @@ static void add_event(struct duet__gantt *gantt, const struct duet_event *event)
         .source = event->source,
         .destination = event->destination,
     };
-
     gantt->end_s = fmax(gantt->end_s, event->end_s);
     if (task) {
         add_bar(gantt, DUET_GANTT_KERNELS, (unsigned)event->worker, &bar);
@@ -123,12 +118,10 @@ static guint merge_row(GArray *bars, double shortest)
 {
     guint left = 0;
     double votes = 0;
-
     for (guint i = 0; i < bars->len; i++) {
         struct duet__gantt_bar bar = g_array_index(bars, struct duet__gantt_bar, i);
         struct duet__gantt_bar *last = &g_array_index(bars, struct duet__gantt_bar, left) - 1;
         double length = bar.end_s - bar.start_s;
-
         if (left && last->end_s - last->start_s < shortest &&
             bar.start_s - last->end_s < shortest) {
             votes += bar.colour == last->colour ? length : -length;
@@ -180,13 +173,11 @@ void duet__gantt_write_csv(FILE *stream, const struct duet__recording *recording
     static const struct duet_event none = {.kind = DUET_EVENT_COPY};
     const struct duet_machine *machine = recording->machine;
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
-
     for (size_t line = 0; line <= recording->event_count; line++) {
         const struct duet_event *event = line ? &recording->events[line - 1] : &none;
         const bool task = event->kind == DUET_EVENT_TASK;
         const char *name = task ? recording->kernels[event->kernel]
                                 : duet__gantt_copy_names[copy_kind(machine, event)];
-
         duet__json_print(&csv, "worker: %s, name: %s, id: %" PRIu64 ", source: %s, destination: %s",
                          task ? machine->workers[event->worker].name : NULL, name, event->id,
                          task ? NULL : machine->nodes[event->source].name,
@@ -244,14 +235,12 @@ static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
 {
     size_t kernels = gantt->recording->kernel_count;
     int x = LEFT;
-
     for (size_t i = 0; i < kernels + DUET_GANTT_COPIES; i++) {
         bool kernel = i < kernels;
         uint64_t colour = (uint64_t)(kernel ? i : i - kernels);
         const char *name =
             kernel ? gantt->recording->kernels[colour] : duet__gantt_copy_names[colour];
         int width = 48 + (int)strlen(name) * CHARACTER;
-
         if (!is_used(gantt, kernel, colour))
             continue;
         if (x + width > WIDTH - RIGHT && x > LEFT) {
@@ -274,10 +263,8 @@ static void put_axis(GString *svg, const struct duet__gantt *gantt, int top, int
     double scale;
     const char *unit = duet__gantt_unit(gantt->end_s, &scale);
     const double step = duet__svg_step(gantt->end_s * scale, 12);
-
     for (size_t i = 0; (double)i * step <= gantt->end_s * scale * (1 + 1e-9); i++) {
         double x = LEFT + (double)i * step / (gantt->end_s * scale) * (WIDTH - LEFT - RIGHT);
-
         duet__svg_put(svg,
                       "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text "
                       "class=\"soft\" "
@@ -296,7 +283,6 @@ static void put_tooltip(GString *svg, const struct duet__gantt *gantt,
         kernel && bar->colour < recording->kernel_count ? recording->kernels[bar->colour] : "?";
     double scale;
     const char *unit = duet__gantt_unit(gantt->end_s, &scale);
-
     if (kernel && bar->count == 1)
         duet__svg_put(svg, "<title>%s task %" PRIu64, name, bar->id);
     else if (kernel)
@@ -315,14 +301,12 @@ static void put_row(GString *svg, const struct duet__gantt *gantt,
 {
     double scale = (WIDTH - LEFT - RIGHT) / gantt->end_s;
     bool kernels = row->lane == DUET_GANTT_KERNELS;
-
     if (kernels)
         duet__svg_put(svg, "<text text-anchor=\"end\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT - 8,
                       y + height - 4, row->name);
     for (guint i = 0; i < row->bars->len; i++) {
         const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
         double width = (bar->end_s - bar->start_s) * scale;
-
         /* slightly narrower than its time, so that neighbours can be told apart */
         duet__svg_put(
             svg, "<rect fill=\"%s\" class=\"%s\" x=\"%.2f\" width=\"%.2f\" y=\"%d\" height=\"%d\">",
@@ -338,11 +322,9 @@ static int put_rows(GString *svg, const struct duet__gantt *gantt, int y)
 {
     GString *rows = g_string_new(NULL); /* drawn over the grid, whose height depends on them */
     int top = y;
-
     for (size_t i = 0; i < gantt->row_count; i++) {
         const struct duet__gantt_row *row = &gantt->rows[i];
         int height = row->lane == DUET_GANTT_KERNELS ? KERNEL_HEIGHT : COPY_HEIGHT;
-
         y += i > 0 && row->node != row[-1].node ? DEVICE_GAP : GAP;
         put_row(rows, gantt, row, y, height);
         y += height;
@@ -361,7 +343,6 @@ void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording
     double scale;
     const char *unit;
     int height;
-
     duet__gantt_init(&gantt, recording, DUET_GANTT_SVG_BARS);
     unit = duet__gantt_unit(gantt.merged_s, &scale);
     duet__svg_put(svg, "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text>\n", LEFT, TOP, title);
@@ -390,7 +371,6 @@ void duet__svg_put(GString *svg, const char *format, ...)
 {
     va_list args;
     char *text;
-
     va_start(args, format);
     text = g_markup_vprintf_escaped(format, args);
     va_end(args);
@@ -401,6 +381,5 @@ void duet__svg_put(GString *svg, const char *format, ...)
 double duet__svg_step(double range, int most)
 {
     const double step = range / most, power = pow(10, floor(log10(step)));
-
     return power * (step <= power ? 1 : step <= 2 * power ? 2 : step <= 5 * power ? 5 : 10);
 }

@@ -9,7 +9,6 @@ static void test_rows(void)
     OWNED(sample_fini) struct sample sample;
     struct duet__gantt gantt;
     size_t tasks = 0, copies = 0;
-
     sample_init(&sample, 2, 2, 100);
     duet__gantt_init(&gantt, &sample.recordings[0], 100000);
     g_assert_cmpuint(gantt.row_count, ==, 2 + 2 * 3);
@@ -19,7 +18,6 @@ static void test_rows(void)
     g_assert_cmpuint(gantt.rows[4].node, ==, gantt.rows[2].node);
     for (size_t r = 0; r < gantt.row_count; r++) {
         const struct duet__gantt_row *row = &gantt.rows[r];
-
         for (guint i = 0; i < row->bars->len; i++)
             g_assert_cmpuint(duet__gantt_bar(row, i)->count, ==, 1);
         g_assert_cmpuint(duet__gantt_find(&gantt, row->lane, row->index), ==, r);
@@ -43,7 +41,6 @@ static void test_merge(void)
     OWNED(sample_fini) struct sample sample;
     struct duet__gantt whole, merged;
     size_t events = 0;
-
     sample_init(&sample, 2, 4, 5000);
     duet__gantt_init(&whole, &sample.recordings[0], 1000000);
     duet__gantt_init(&merged, &sample.recordings[0], 500);
@@ -52,7 +49,6 @@ static void test_merge(void)
     for (size_t r = 0; r < merged.row_count; r++) {
         const struct duet__gantt_row *row = &merged.rows[r];
         double end = 0;
-
         g_assert_cmpfloat(duet__gantt_bar(row, 0)->start_s, ==,
                           duet__gantt_bar(&whole.rows[r], 0)->start_s);
         for (guint i = 0; i < row->bars->len; i++) {
@@ -69,7 +65,6 @@ static void test_merge(void)
 static void test_units(void)
 {
     double scale;
-
     g_assert_cmpstr(duet__gantt_unit(2, &scale), ==, "s");
     g_assert_cmpstr(duet__gantt_unit(0.2, &scale), ==, "ms");
     g_assert_cmpfloat(scale, ==, 1000);
@@ -84,7 +79,6 @@ static void check_svg(const struct duet__recording *recording, const char *title
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     GError *error = NULL;
-
     duet__gantt_write_svg(stream, recording, title, "below");
     fclose(stream);
     g_markup_parse_context_parse(context, text, (gssize)size, &error);
@@ -104,7 +98,6 @@ static void test_csv(void)
     g_auto(GStrv) lines = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-
     sample_init(&sample, 2, 2, 300);
     duet__gantt_write_csv(stream, &sample.recordings[1]);
     fclose(stream);
@@ -114,7 +107,6 @@ static void test_csv(void)
     for (size_t i = 0; i < sample.recordings[1].event_count; i++) {
         const struct duet_event *event = &sample.recordings[1].events[i];
         g_auto(GStrv) cells = g_strsplit(lines[i + 1], ",", -1);
-
         g_assert_cmpstr(cells[0], ==,
                         event->kind == DUET_EVENT_TASK
                             ? sample.recordings[1].machine->workers[event->worker].name
@@ -128,7 +120,6 @@ static void test_svg(void)
 {
     struct sample sample;
     struct duet__recording empty;
-
     sample_init(&sample, 2, 2, 300);
     check_svg(&sample.recordings[1], "<title> & \"more\"", false);
     empty = sample.recordings[0];

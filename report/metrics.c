@@ -28,7 +28,6 @@ static bool if_wall(const struct duet__report *report)
 static bool if_based(const struct duet__report *report)
 {
     double all = 0;
-
     for (size_t i = 0; i < DUET__BASES; i++)
         all += report->series[0].runs[0].basis[i];
     return all > 0;
@@ -49,7 +48,6 @@ static unsigned workers_of(const struct duet__report *report, int arch)
 {
     const struct duet_machine *machine = &report->request->machine;
     unsigned workers = 0;
-
     for (unsigned i = 0; i < machine->worker_count; i++)
         workers += arch < 0 || machine->workers[i].arch == (unsigned)arch;
     return workers;
@@ -58,7 +56,6 @@ static unsigned workers_of(const struct duet__report *report, int arch)
 static bool if_several(const struct duet__report *report)
 {
     unsigned first = report->request->machine.workers[0].arch;
-
     return workers_of(report, (int)first) < workers_of(report, -1);
 }
 
@@ -78,14 +75,12 @@ static double unscaled(const struct duet__report *report, const struct duet__run
 static double flops(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double whole = report->request->workload->flops(&report->request->problem);
-
     return whole > 0 ? whole : run->stats.flops;
 }
 
 static double rate(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     const double makespan_s = run->stats.makespan_s, work = flops(report, run, arch);
-
     if (duet__request_paced(report->request) || !(work > 0 && makespan_s > 0))
         return NAN;
     return work / makespan_s / 1e9;
@@ -101,7 +96,6 @@ static double hit_ratio(const struct duet__report *report, const struct duet__ru
 static double idle(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double room_s = run->stats.makespan_s * workers_of(report, arch) * MAX(run->over.nodes, 1);
-
     if (arch >= DUET_STATS_ARCHS)
         return NAN;
     return room_s > 0
@@ -112,7 +106,6 @@ static double idle(const struct duet__report *report, const struct duet__run *ru
 static double best(const struct duet__report *report, const struct duet__run *run, int arch)
 {
     double best_s;
-
     (void)duet__bounds_best(&run->bounds, &best_s);
     return best_s;
 }
@@ -217,7 +210,6 @@ double duet__metric(const struct duet__metric *metric, const struct duet__report
                     const struct duet__run *run, int arch)
 {
     const void *member = (const char *)run + metric->at;
-
     if (metric->of)
         return metric->of(report, run, metric->by_arch ? arch : -1);
     return metric->counts ? (double)*(const uint64_t *)member : *(const double *)member;
@@ -239,7 +231,6 @@ double duet__metric_median(const struct duet__metric *metric, const struct duet_
 {
     static const struct duet__metric work = {.of = flops};
     double *values, median = 0, makespan_s, whole;
-
     if (metric->of == rate && !duet__request_paced(report->request)) {
         makespan_s = duet__metric_median(&duet__metrics[DUET__MAKESPAN], report, series, arch);
         whole = duet__metric_median(&work, report, series, arch);

@@ -65,7 +65,6 @@ static const struct duet__field of_report[] = {SIDE("values")}, of_case[] = {SID
 static int read_end(const struct duet__json *makespans, const char *key, double *end_s)
 {
     struct duet__json at = duet__json_member(makespans, key);
-
     return duet__json_present(&at) && !duet__json_is_null(&at)
                ? duet__json_number(&at, 1e-12, DUET__MAKESPAN_MOST_S, end_s)
                : 0;
@@ -78,7 +77,6 @@ static int read_side(struct duet__file_runs *file, const struct duet__json *at,
     struct arrays arrays = {0};
     uint64_t sum = 0;
     int error = duet__json_present(at) ? duet__fields_read(at, fields, &arrays) : 0;
-
     g_ptr_array_add(file->arrays, arrays.makespans_s);
     g_ptr_array_add(file->arrays, arrays.rounds);
     *side = (struct duet__side){.makespans_s = arrays.makespans_s,
@@ -116,7 +114,6 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
                                              .priorities = "workload"}};
     const char *letter = "", *joined = NULL;
     int error = duet__fields_read(at, run_fields, &run);
-
     if (!error && duet__json_is_string(&network))
         error = duet__json_string(&network, &joined);
     if (joined)
@@ -146,7 +143,6 @@ static int read_runs(struct duet__file_runs *file)
     const struct duet__json *all = duet__json_present(&runs) ? &runs : &cases;
     unsigned version, count = 0;
     int error = duet__json_keys(root, NULL);
-
     if (!error)
         error = duet__json_unsigned(&schema, SCHEMA, SCHEMA, &version);
     if (!error && duet__json_present(all))
@@ -154,7 +150,6 @@ static int read_runs(struct duet__file_runs *file)
     file->cases = all == &cases;
     for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json at = duet__json_element(all, i);
-
         if (!file->cases) {
             error = read_run(file, &at, "makespan_s", of_report, NULL);
         } else {
@@ -191,7 +186,6 @@ static int read_traced(struct duet__file_runs *file, const char *text, size_t le
                  .account = &file->account,
                  .recording = recording},
     };
-
     if (error)
         return error;
     error = duet__account_make(recording, &file->account, &why);
@@ -217,7 +211,6 @@ int duet__read_text(const char *text, size_t length, const char *path, struct du
                     struct duet_message *message)
 {
     int error;
-
     *out = (struct duet__file_runs){
         .traced = g_strstr_len(text, (gssize)length, "\"traceEvents\"") != NULL,
         .runs = g_array_new(FALSE, FALSE, sizeof(struct duet__read_run)),
@@ -234,7 +227,6 @@ int duet__read_runs(const char *path, struct duet__file_runs *out, struct duet_m
     g_autofree char *text = NULL;
     size_t length;
     int error;
-
     *out = (struct duet__file_runs){0};
     error = duet__read_all(path, MOST_MIB, &text, &length, message);
     return error ? error : duet__read_text(text, length, path, out, message);

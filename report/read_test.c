@@ -19,7 +19,6 @@ static void test_report(void)
     struct duet__file_runs file;
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
     g_autofree char *left = testing_text(random, 1000, 3000), *text = NULL;
-
     sample_init(&sample, 4, 3, 60);
     sample.request.problem.settings = &(struct duet__setting){"variant", left};
     sample.request.problem.setting_count = 1;
@@ -29,7 +28,6 @@ static void test_report(void)
     g_assert_cmpuint(file.runs->len, ==, SAMPLE_POLICIES);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         const struct duet__read_run *run = run_at(&file, p);
-
         g_assert_cmpstr(run->problem.workload, ==, "cholesky");
         g_assert_true(g_str_has_prefix(run->problem.settings, "variant="));
         g_assert_cmpstr(run->problem.settings + strlen("variant="), ==, left);
@@ -61,7 +59,6 @@ static void test_validation(void)
         "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
     OWNED(duet__read_fini) struct duet__file_runs file;
-
     WORKS(duet__read_text(text, strlen(text), "v", &file, hear()));
     g_assert_cmpuint(file.runs->len, ==, 3);
     g_assert_cmpstr(run_at(&file, 0)->world, ==, "predicted");
@@ -112,10 +109,8 @@ static void test_refused(void)
          "expected a number"},
         {"{\"schema\":1,\"cases\":[{" CASE ",\"predicted\":[]}]}", "expected an object"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         OWNED(duet__read_fini) struct duet__file_runs file;
-
         g_assert_cmpint(duet__read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
                                         hear()),
                         ==, DUET_EPARSE);
@@ -131,13 +126,11 @@ static void test_fuzz(void)
     g_autoptr(GRand) random = g_rand_new_with_seed(20261121);
     OWNED(sample_fini) struct sample sample;
     g_autofree char *seed = NULL;
-
     sample_init(&sample, 1, 2, 12);
     seed = sample_written(duet__report_write_json, &sample.report);
     for (unsigned i = 0; i < ROUNDS; i++) {
         GString *text = g_string_new(seed);
         OWNED(duet__read_fini) struct duet__file_runs file;
-
         testing_mutate(text, random);
         /* exactly this long, so that sanitizers see an overrun */
         g_autofree char *exact = g_memdup2(text->str, text->len + 1);

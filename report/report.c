@@ -13,7 +13,6 @@
 unsigned duet__report_cpus(const struct duet_machine *machine)
 {
     unsigned count = 0;
-
     for (unsigned i = 0; i < machine->worker_count; i++)
         count += duet__is_host(machine, machine->workers[i].node);
     return count;
@@ -29,11 +28,9 @@ struct duet__policy_summary duet__report_summarise(const struct duet__series *se
     struct duet__policy_summary summary = {.ci95_low_s = NAN, .ci95_high_s = NAN};
     double *values = g_new(double, series->count);
     struct duet__summary makespans;
-
     for (size_t i = 0; i < series->count; i++) {
         const struct duet__run *run = &series->runs[i];
         double residual = run->verdict.residual;
-
         values[i] = run->stats.makespan_s;
         summary.judged += run->verdict.formula != NULL;
         summary.failed += !duet__run_passes(run);
@@ -57,7 +54,6 @@ static void append_workers(GString *text, const struct duet_machine *machine, bo
 {
     g_autoptr(GString) archs = g_string_new(NULL);
     unsigned count = host ? duet__report_cpus(machine) : duet__report_gpus(machine);
-
     for (unsigned arch = 0; arch < machine->arch_count; arch++)
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].arch == arch &&
@@ -74,7 +70,6 @@ static void append_workers(GString *text, const struct duet_machine *machine, bo
 char *duet__report_resources(const struct duet_machine *machine)
 {
     GString *text = g_string_new(NULL);
-
     append_workers(text, machine, true, "CPU");
     append_workers(text, machine, false, "GPU");
     return g_string_free(text, FALSE);
@@ -83,7 +78,6 @@ char *duet__report_resources(const struct duet_machine *machine)
 const char *duet__report_world(const struct duet__report *report)
 {
     const struct duet_config *config = &report->request->config;
-
     return config->simulate ? "simulated" : config->emulate ? "emulated" : "real";
 }
 
@@ -98,7 +92,6 @@ struct duet__verdict duet__series_verdict(const struct duet__series *series)
 struct duet__verdict duet__report_verdict(const struct duet__report *report)
 {
     struct duet__verdict verdict = {.formula = NULL};
-
     for (size_t i = 0; i < report->series_count && !verdict.formula; i++)
         verdict = duet__series_verdict(&report->series[i]);
     return verdict;
@@ -110,14 +103,12 @@ char *duet__report_problem(const struct duet__report *report)
     const struct duet_config *config = &report->request->config;
     g_autofree char *settings = duet__request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
-
     g_autofree char *interval = duet__report_interval(report->request->config.interval);
     g_autofree char *size =
         problem->graph || report->request->workload->program
             ? g_strdup("")
             : g_strdup_printf(", n %" PRIu64 ", tile %" PRIu64 ", %s precision", problem->n,
                               problem->tile, problem->precision == 's' ? "single" : "double");
-
     return g_strdup_printf("%s%s, %" PRIu64 " tasks%s%s%s%s%s%s%s%s%s%s%s",
                            report->request->workload->name, size, tasks, *settings ? ", " : "",
                            settings, config->set_arch ? ", set-arch" : "",
@@ -144,7 +135,6 @@ char *duet__report_choice(const struct duet__series *series)
     const struct duet_choice *choice = &series->runs[0].choice;
     double behind = choice->runner_up_s / choice->predicted_s - 1;
     GString *text;
-
     if (!*choice->policy)
         return NULL;
     text = g_string_new(series->policy);
@@ -169,7 +159,6 @@ char *duet__report_choice(const struct duet__series *series)
 static int digits_of(const struct duet__report *report, const struct duet__metric *metric)
 {
     double most = 0;
-
     if (metric->digits >= 0)
         return metric->digits;
     for (size_t i = 0; i < report->series_count; i++)
@@ -186,12 +175,10 @@ static char *cell_of(const struct duet__report *report, const struct duet__metri
     const struct duet__policy_summary summary = duet__report_summarise(series);
     int digits = digits_of(report, metric);
     double value;
-
     if (metric == &duet__metrics[DUET__RESIDUAL])
         return g_strdup_printf("%.3g", summary.residual);
     if (metric == &duet__metrics[DUET__INTERVAL]) {
         double low_s = summary.ci95_low_s, high_s = summary.ci95_high_s;
-
         if (report->request->config.interval)
             duet__interval_find(series, &low_s, &high_s);
         if (isnan(low_s))
@@ -221,7 +208,6 @@ static int next_column(const struct duet__report *report, const struct duet__met
 static void add_row(struct duet__table *table, const struct duet__report *report, int row)
 {
     const struct duet__series *series = row < 0 ? NULL : &report->series[row];
-
     duet__table_say(table, series ? series->policy : row == -2 ? "policy" : "");
     for (const struct duet__metric *metric = duet__metrics; metric < duet__metrics + DUET__METRICS;
          metric++)
@@ -241,7 +227,6 @@ static void put_table(FILE *stream, const struct duet__report *report)
 {
     g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
-
     for (size_t m = 0; m < DUET__METRICS; m++)
         for (int i = 0; (i = next_column(report, &duet__metrics[m], i)) >= 0; i++)
             g_string_append_c(sides, 'r');
@@ -267,7 +252,6 @@ static void put_interrupted(FILE *stream, const struct duet__report *report)
 static void put_counts(FILE *stream, const struct duet__report *report)
 {
     size_t least = report->series[0].count, most = least;
-
     for (size_t i = 1; i < report->series_count; i++) {
         least = MIN(least, report->series[i].count);
         most = MAX(most, report->series[i].count);
@@ -285,7 +269,6 @@ static void put_head(FILE *stream, const struct duet__report *report)
     g_autofree char *problem = duet__report_problem(report),
                     *place = duet__request_place(report->request);
     bool simulated = duet__report_simulated(report);
-
     fprintf(stream, "%s on %s: %s%s\n%s", simulated ? "simulated" : "run", place, resources,
             duet__request_nodes(request) > 1 ? " a node" : "", problem);
     put_counts(stream, report);
@@ -323,7 +306,6 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
                                         .links_s = bound_of(report, DUET__LINKS)};
     double best_s;
     const char *best = duet__bounds_best(&bounds, &best_s);
-
     fputs("\nlower bounds", stream);
     if (!simulated && report->series_count > 1) /* measured times are each policy's own */
         fprintf(stream, " of %s", report->series[0].policy);
@@ -346,10 +328,8 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
 static void put_nodes(FILE *stream, const struct duet__report *report)
 {
     static const struct duet__metric *const metrics = duet__metrics;
-
     for (size_t i = 0; i < report->series_count && duet__request_nodes(report->request) > 1; i++) {
         const struct duet__series *series = &report->series[i];
-
         fprintf(stream, "%s: a node is idle %.1f %% (least), %.1f %% (median), %.1f %% (most)\n",
                 series->policy,
                 100 * duet__metric_median(&metrics[DUET__NODE_LEAST], report, series, 0),
@@ -362,7 +342,6 @@ static void put_nodes(FILE *stream, const struct duet__report *report)
 static void put_interval(FILE *stream, const struct duet__report *report)
 {
     const char *interval = report->request->config.interval, *words = "";
-
     if (!interval)
         return;
     if (duet__metrics[DUET__BASIS].known(report)) {
@@ -370,7 +349,6 @@ static void put_interval(FILE *stream, const struct duet__report *report)
         for (size_t i = 0; i < DUET__BASES; i++) {
             const struct duet__metric *metric = &duet__metrics[DUET__BASIS + i];
             const double share = duet__metric_median(metric, report, &report->series[0], 0);
-
             if (share >= 0.0005)
                 fprintf(stream, "%s %.1f %% %s", words, 100 * share, metric->key);
             words = share >= 0.0005 ? "," : words;
@@ -380,7 +358,6 @@ static void put_interval(FILE *stream, const struct duet__report *report)
     for (size_t i = 0; i < report->series_count; i++) {
         g_autofree char *advice = duet__interval_advice(report->request, &report->series[i]),
                         *text = NULL;
-
         if (!advice)
             continue;
         text = g_strdup_printf("interval of %s: %s", report->series[i].policy, advice);
@@ -392,12 +369,10 @@ static void put_verification(FILE *stream, const struct duet__report *report)
 {
     const struct duet__verdict verdict = duet__report_verdict(report);
     size_t runs = 0, failed = 0;
-
     if (!verdict.formula)
         return;
     for (size_t i = 0; i < report->series_count; i++) {
         const struct duet__policy_summary summary = duet__report_summarise(&report->series[i]);
-
         runs += summary.judged;
         failed += summary.failed;
     }
@@ -425,7 +400,6 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
     put_interval(stream, report);
     for (size_t i = 0; i < report->series_count; i++) {
         g_autofree char *choice = duet__report_choice(&report->series[i]);
-
         if (choice)
             fprintf(stream, "%s\n", choice);
     }

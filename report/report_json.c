@@ -17,7 +17,6 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
     const struct duet__request *request = report->request;
     const char precision[] = {request->problem.precision, 0};
     g_autofree char *settings = duet__request_facts(request);
-
     duet__json_print(writer,
                      "world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s",
                      duet__report_world(report), request->workload->name, request->problem.n,
@@ -39,7 +38,6 @@ static void put_makespan(struct duet__json_writer *json, const struct duet__seri
                          const struct duet_config *config)
 {
     double low_s = NAN, high_s = NAN;
-
     if (config->interval)
         duet__interval_find(series, &low_s, &high_s);
     duet__json_print(json,
@@ -83,7 +81,6 @@ static void put_metrics(struct duet__json_writer *json, const struct duet__repor
 {
     for (size_t i = 0; i < DUET__METRICS; i++) {
         const struct duet__metric *metric = &duet__metrics[i];
-
         if (i == DUET__MAKESPAN)
             put_makespan(json, series, summary, &report->request->config);
         if (!metric->key)
@@ -111,7 +108,6 @@ static void write_nodes(struct duet__json_writer *json, const struct duet__repor
                         const struct duet__series *series)
 {
     const struct duet__request *request = report->request;
-
     if (duet__request_nodes(request) < 2)
         return;
     duet__json_print(json, "\n     nodes: {count: %u, grid: %s, network: %s",
@@ -142,7 +138,6 @@ static void put_real(struct duet__json_writer *json, const struct duet__report *
     const struct duet__request *request = report->request;
     const struct duet__verdict verdict = duet__series_verdict(series);
     bool paced = duet__request_paced(request);
-
     if (paced)
         duet__json_print(json, "\n     emulation: {kind: %s, scale: %g}", "paced",
                          duet__request_scale(report->request));
@@ -172,7 +167,6 @@ static void put_series(struct duet__json_writer *json, const struct duet__report
                        const struct duet__series *series)
 {
     const struct duet__policy_summary summary = duet__report_summarise(series);
-
     duet__json_print(json, "\n    {");
     put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
@@ -188,7 +182,6 @@ static void put_series(struct duet__json_writer *json, const struct duet__report
 void duet__report_write_json(FILE *stream, const struct duet__report *report)
 {
     struct duet__json_writer json = {.stream = stream};
-
     duet__json_print(&json, "{schema: 1\n command: %s\n ", report->command);
     if (report->interrupted || !duet__report_simulated(report))
         duet__json_print(&json, "interrupted: %d\n ", report->interrupted);
@@ -208,7 +201,6 @@ static void put_cells(struct duet__json_writer *csv, const struct duet__metric *
     for (int i = 0; (i = duet__metric_next(metric, report, i)) >= 0; i++) {
         const char *arch = metric->by_arch ? report->request->machine.archs[i].name : "";
         g_autofree char *name = g_strconcat(metric->csv, arch, NULL);
-
         put_value(csv, metric, name, duet__metric(metric, report, run, i));
     }
 }
@@ -220,7 +212,6 @@ static void put_real_cells(struct duet__json_writer *csv, const struct duet__rep
     const char *emulate = request->config.emulate;
     const struct duet__verdict *verdict = &run->verdict;
     bool paced = duet__request_paced(request);
-
     duet__json_print(csv,
                      "emulation: %s, scale: %g, lose: %s, cores: %u, warmups: %zu, interrupted: %d",
                      paced     ? "paced"
@@ -241,7 +232,6 @@ static void put_node_cells(struct duet__json_writer *csv, const struct duet__rep
     const struct duet_config *config = &report->request->config;
     const struct duet__over_nodes *over = &run->over;
     const bool several = over->nodes > 1;
-
     duet__json_print(csv,
                      "nodes: %u, network: %s, messages: %" PRIu64 ", message_bytes: %" PRIu64
                      ", node_idle_least: %g, node_idle_median: %g, node_idle_most: %g",
@@ -271,7 +261,6 @@ void duet__report_write_csv(FILE *stream, const struct duet__report *report)
 {
     static const struct duet__run nothing = {0};
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
-
     put_line(&csv, report, NULL, &nothing, 0);
     duet__csv_end(&csv);
     for (size_t i = 0; i < report->series_count; i++)
@@ -286,7 +275,6 @@ void duet__report_write_rows(FILE *stream, const struct duet__report *report)
     for (size_t i = 0; i < report->series_count; i++)
         for (size_t rep = 0; rep < report->series[i].count; rep++) {
             struct duet__json_writer row = {.stream = stream};
-
             duet__json_begin(&row, NULL, '{');
             put_line(&row, report, report->series[i].policy, &report->series[i].runs[rep], rep);
             duet__json_end(&row, '}');

@@ -26,7 +26,6 @@ static void says(writer *write, const struct sample *sample, ...)
     g_autofree char *text = sample_written(write, &sample->report);
     const char *fragment;
     va_list fragments;
-
     va_start(fragments, sample);
     while ((fragment = va_arg(fragments, const char *)))
         if (!strstr(text, fragment))
@@ -38,7 +37,6 @@ static void says(writer *write, const struct sample *sample, ...)
 static GStrv lines_of(writer *write, const struct sample *sample)
 {
     char *text = sample_written(write, &sample->report), **lines = g_strsplit(text, "\n", -1);
-
     free(text);
     return lines;
 }
@@ -53,11 +51,9 @@ static void test_summary(void)
 {
     struct duet__policy_summary summary;
     OWNED(sample_fini) struct sample sample;
-
     sample_init(&sample, 2, 2, 10);
     for (unsigned i = 0; i < SAMPLE_RUNS; i++) {
         struct duet_stats *stats = &sample.runs[0][i].stats;
-
         stats->makespan_s = 1 + i;
         stats->busy_s = 2;
         stats->bytes_to_device = 100 * (i + 1);
@@ -83,7 +79,6 @@ static void test_summary(void)
 static void test_no_device(void)
 {
     OWNED(sample_fini) struct sample sample;
-
     sample_init(&sample, 2, 0, 10);
     sample.runs[0][1].stats.reads_on_device = 0;
     g_assert_true(isnan(median(&sample, DUET__HITS)));
@@ -95,7 +90,6 @@ static void assert_members(json_t *object, const char *names, const char *more)
 {
     g_autofree char *all = g_strconcat(names, more, NULL);
     g_auto(GStrv) wanted = g_strsplit(all, " ", -1);
-
     g_assert_cmpuint(json_object_size(object), ==, g_strv_length(wanted));
     for (char **name = wanted; *name; name++)
         g_assert_nonnull(json_object_get(object, *name));
@@ -106,7 +100,6 @@ static void test_json(void)
     OWNED(sample_fini) struct sample sample;
     json_t *root, *run;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 2, 100);
     sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
@@ -141,7 +134,6 @@ static void test_csv(void)
 {
     OWNED(sample_fini) struct sample sample;
     g_auto(GStrv) lines = NULL;
-
     sample_init(&sample, 2, 2, 100);
     g_free(sample.request.platform_name);
     sample.request.platform_name = g_strdup("a,\"b\"");
@@ -161,11 +153,9 @@ static void test_idle(void)
 {
     OWNED(sample_fini) struct sample sample, without;
     g_auto(GStrv) lines = NULL;
-
     sample_init(&sample, 2, 2, 10);
     for (unsigned i = 0; i < SAMPLE_RUNS; i++) {
         struct duet_stats *stats = &sample.runs[0][i].stats;
-
         stats->makespan_s = 1;
         stats->busy_s = 0.5 + 1.5;
         stats->busy_by_arch_s[0] = 0.5;
@@ -196,7 +186,6 @@ static void test_few_runs(void)
 {
     struct duet__policy_summary summary;
     OWNED(sample_fini) struct sample sample;
-
     sample_init(&sample, 2, 2, 10);
     for (size_t count = 1; count < DUET_INTERVAL_RUNS; count++) {
         for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
@@ -215,7 +204,6 @@ static void test_table(void)
     OWNED(sample_fini) struct sample sample;
     g_auto(GStrv) lines = NULL;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 4, 8, 1000);
     lines = lines_of(duet__report_write_table, &sample);
     g_assert_cmpstr(lines[0], ==, "simulated on sample: 4 CPUs (x5650) + 8 GPUs (c2050)");
@@ -285,7 +273,6 @@ static void test_real_json(void)
     OWNED(sample_fini) struct sample sample;
     json_t *root, *run, *part;
     char *text;
-
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
     text = sample_written(duet__report_write_json, &sample.report);
@@ -328,7 +315,6 @@ static void test_paced(void)
 {
     OWNED(sample_fini) struct sample sample;
     g_auto(GStrv) lines = NULL;
-
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
     sample.request.config.emulate = "sample";
@@ -350,7 +336,6 @@ static void test_real_table(void)
 {
     OWNED(sample_fini) struct sample sample;
     char *text;
-
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
     sample.runs[0][0].bounds.critical_path_s = 0;
@@ -383,7 +368,6 @@ static void test_real_csv(void)
 {
     OWNED(sample_fini) struct sample sample;
     g_auto(GStrv) lines = NULL;
-
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
     sample.request.config.emulate = "free";

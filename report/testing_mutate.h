@@ -38,10 +38,8 @@ static inline char *testing_text(GRand *random, gsize least, gsize most)
                                          "\xf0\x9f\x98\x80"};
     const gsize length = (gsize)g_rand_int_range(random, (gint32)least, (gint32)most + 1);
     GString *text = g_string_new(NULL);
-
     while (text->len < length) {
         const char *piece = pieces[g_rand_int_range(random, 0, G_N_ELEMENTS(pieces))];
-
         g_string_append(text, text->len + strlen(piece) <= length ? piece : ".");
     }
     return g_string_free(text, FALSE);
@@ -68,13 +66,11 @@ static inline void testing_mutate(GString *text, GRand *random)
                                          "[[[[[[[[",   "{\"\":",   "\"\": ",
                                          "1e15"};
     int changes = g_rand_int_range(random, 1, 6);
-
     for (int i = 0; i < changes && text->len > 0; i++) {
         gssize at = g_rand_int_range(random, 0, (gint32)text->len);
         gssize wanted = g_rand_int_range(random, 1, 60);
         gssize length = MIN(wanted, (gssize)text->len - at);
         g_autofree char *piece = g_strndup(text->str + at, (gsize)length);
-
         switch (g_rand_int_range(random, 0, 5)) {
         case 0:
             text->str[at] = (char)g_rand_int_range(random, 0, 256);

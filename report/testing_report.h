@@ -44,7 +44,6 @@ static inline void sample_machine(struct duet_machine *machine, unsigned cpus, u
     for (unsigned i = 0; i < cpus + gpus; i++) {
         struct duet_worker *worker = &machine->workers[i];
         bool gpu = i >= cpus;
-
         g_snprintf(worker->name, sizeof(worker->name), "%s%u", gpu ? "gpu" : "cpu",
                    gpu ? i - cpus : i);
         worker->arch = gpu;
@@ -59,7 +58,6 @@ static inline void sample_machine(struct duet_machine *machine, unsigned cpus, u
 static inline int sample_order(const void *a, const void *b)
 {
     const struct duet_event *x = a, *y = b;
-
     if (x->start_s != y->start_s)
         return x->start_s < y->start_s ? -1 : 1;
     return x->worker != y->worker ? x->worker - y->worker : (x->id > y->id) - (x->id < y->id);
@@ -74,12 +72,10 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
     g_autoptr(GRand) random = g_rand_new_with_seed(policy + 1);
     struct duet_stats *stats = &sample->runs[policy][0].stats;
     size_t count = 0;
-
     for (unsigned id = 1; id <= tasks; id++) {
         unsigned worker = (unsigned)g_rand_int_range(random, 0, (int)machine->worker_count);
         unsigned kernel = (unsigned)g_rand_int_range(random, 0, 4) | (id % 3 ? 3 : 0);
         double start = free_s[worker] + 1e-3;
-
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (free_s[i] + 1e-3 < start) {
                 worker = i;
@@ -90,7 +86,6 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
         double length = (gpu ? 6e-3 : 6e-2) * g_rand_double_range(random, 0.5, 1.5);
         if (gpu) {
             bool peer = machine->node_count > 2 && id % 4 == 0;
-
             events[count++] =
                 (struct duet_event){.kind = DUET_EVENT_COPY,
                                     .worker = (int)worker,
@@ -198,7 +193,6 @@ static inline char *sample_written(void (*write)(FILE *stream, const struct duet
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-
     write(stream, report);
     fclose(stream);
     return text;
@@ -208,7 +202,6 @@ static inline char *sample_written(void (*write)(FILE *stream, const struct duet
 static inline size_t count_of(const char *text, const char *what)
 {
     size_t count = 0;
-
     for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
         count++;
     return count;

@@ -28,7 +28,6 @@ static void put_side(struct duet__json_writer *json, const char *name,
                      const struct duet__side *side)
 {
     const struct duet__summary *summary = &side->summary;
-
     duet__json_print(json, "\n     %s: {", name);
     DUET__ARRAY_WRITE(json, "makespans_s", DUET__NUMBER, side->makespans_s, side->count);
     duet__json_print(json, "\n      median_s: %g, ci95_low_s: %g, ci95_high_s: %g, mean_s: %g",
@@ -52,7 +51,6 @@ static void write_explanation(struct duet__json_writer *json,
                               const struct duet__explanation *explanation)
 {
     g_autofree char *text = duet__culprit_text(validation, explanation);
-
     if (!explanation->count) {
         duet__json_print(json, "\n     explanation: null");
         return;
@@ -66,7 +64,6 @@ static void write_explanation(struct duet__json_writer *json,
                      text);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet__difference *part = &explanation->differences[i];
-
         duet__json_print(json,
                          "\n       {reason: %s, what: %s, name: %s, seconds: %g, first: %g,"
                          " second: %g}",
@@ -80,7 +77,6 @@ static void write_explanation(struct duet__json_writer *json,
 static void put_problem(struct duet__json_writer *writer, const struct duet__case *the)
 {
     const char precision[] = {the->precision, 0};
-
     duet__json_print(writer,
                      "workload: %s, settings: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s"
                      "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d, hold: %d,"
@@ -98,7 +94,6 @@ static void put_result(struct duet__json_writer *writer, const struct duet__case
 static void put_error(struct duet__json_writer *writer, const struct duet__case *the)
 {
     bool interval = duet__spreads(&the->measured.summary);
-
     duet__json_print(writer, "\n     error: %g, error_low: %g, error_high: %g, noise: %g",
                      the->error, known(interval, the->error_low), known(interval, the->error_high),
                      the->noise);
@@ -110,7 +105,6 @@ static void put_case(struct duet__json_writer *json, const struct duet__validati
                      const struct duet__case *the)
 {
     g_autofree char *name = duet__case_name(the);
-
     duet__json_print(json, "\n    {name: %s", name);
     put_problem(json, the);
     put_result(json, the);
@@ -125,7 +119,6 @@ static void put_case(struct duet__json_writer *json, const struct duet__validati
 static void put_causes(struct duet__json_writer *json, const struct duet__validation *validation)
 {
     struct duet__causes causes = duet__causes_of(validation);
-
     if (causes.cases)
         duet__json_print(json, "\n causes: {cases: %zu, whole: %g, parts: [", causes.cases,
                          causes.whole);
@@ -140,7 +133,6 @@ static void put_causes(struct duet__json_writer *json, const struct duet__valida
 void duet__validation_write_json(FILE *stream, const struct duet__validation *validation)
 {
     struct duet__json_writer json = {.stream = stream};
-
     duet__json_print(&json,
                      "{schema: 1\n command: %s\n title: %s\n first_name: %s\n second_name: %s"
                      "\n machine: %s\n calibration: %s\n date: %s\n fail_over: %g",
@@ -179,7 +171,6 @@ static void put_side_cells(struct duet__json_writer *csv, const char *side,
     g_autofree char *median = g_strconcat(side, "_s", NULL);
     g_autofree char *low = g_strconcat(side, "_low_s", NULL);
     g_autofree char *high = g_strconcat(side, "_high_s", NULL);
-
     duet__json_print(csv, "%s: %zu, %s: %g, %s: %g, %s: %g", runs, summary->count, median,
                      known(summary->count, summary->median), low,
                      known(duet__spreads(summary), summary->median_low), high,
@@ -191,13 +182,11 @@ static void put_explanation_cells(struct duet__json_writer *csv,
 {
     double sums[G_N_ELEMENTS(reasons)] = {0};
     bool has = explanation->count > 0;
-
     for (size_t i = 0; i < explanation->count; i++)
         sums[explanation->differences[i].reason] += explanation->differences[i].seconds;
     duet__json_print(csv, "whole_s: %g", known(has, explanation->whole_s));
     for (size_t i = 0; i < G_N_ELEMENTS(reasons); i++) {
         g_autofree char *name = g_strconcat(reasons[i], "_s", NULL);
-
         duet__json_put_number(csv, name, known(has, sums[i]));
     }
     duet__json_print(csv, "moved_share: %g", known(has, explanation->moved_share));
@@ -218,7 +207,6 @@ void duet__validation_write_csv(FILE *stream, const struct duet__validation *val
 {
     static const struct duet__case nothing = {0};
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
-
     put_line(&csv, &nothing);
     for (size_t i = 0; i < validation->case_count; i++)
         put_line(&csv, &validation->cases[i]);

@@ -33,7 +33,6 @@ static char *time_text(double seconds)
 {
     double scale;
     const char *unit = duet__gantt_unit(fabs(seconds), &scale);
-
     if (!(fabs(seconds) >= 1e-9)) /* less than a clock tells */
         return g_strdup("0 s");
     return g_strdup_printf("%.*f %s", duet__decimals(fabs(seconds) * scale, 4), seconds * scale,
@@ -61,10 +60,8 @@ static bool follows(enum duet__reason reason)
 const struct duet__difference *duet__culprit(const struct duet__explanation *explanation)
 {
     const struct duet__difference *most = explanation->differences;
-
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet__difference *part = &explanation->differences[i];
-
         /* a part of the opposite sign has not caused the largest */
         if (!follows(part->reason) && part->seconds * most->seconds > 0 &&
             fabs(part->seconds) >= cause_share * fabs(most->seconds))
@@ -78,7 +75,6 @@ char *duet__culprit_text(const struct duet__validation *validation,
 {
     const struct duet__difference *most = duet__culprit(explanation);
     g_autofree char *first = NULL, *second = NULL, *change = NULL;
-
     if (!most)
         return NULL;
     first = time_text(most->first);
@@ -94,18 +90,15 @@ static int compare_causes(const void *left, const void *right)
 {
     const struct duet__mean_part *a = left, *b = right;
     double x = fabs(a->share), y = fabs(b->share);
-
     return x > y || x < y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
 }
 
 static struct duet__mean_part *find_cause(GArray *parts, const struct duet__difference *difference)
 {
     struct duet__mean_part part = {.reason = difference->reason};
-
     g_strlcpy(part.name, duet__difference_name(difference), sizeof(part.name));
     for (guint i = 0; i < parts->len; i++) {
         struct duet__mean_part *known = &g_array_index(parts, struct duet__mean_part, i);
-
         if (known->reason == part.reason && strcmp(known->name, part.name) == 0)
             return known;
     }
@@ -117,10 +110,8 @@ struct duet__causes duet__causes_of(const struct duet__validation *validation)
 {
     GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__mean_part));
     struct duet__causes causes = {0};
-
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__explanation *explanation = &validation->cases[i].explanation;
-
         if (!explanation->count || !(explanation->second_s > 0))
             continue;
         causes.cases++;
@@ -180,7 +171,6 @@ static void add_side(struct duet__table *table, const struct duet__summary *summ
                      double high_s, double scale)
 {
     int digits = duet__decimals(summary->median * scale, 4);
-
     duet__table_print(table, "%.*f", digits, summary->count ? summary->median * scale : NAN);
     if (high_s > 0)
         duet__table_print(table, "%.*f-%.*f", digits, low_s * scale, digits, high_s * scale);
@@ -240,7 +230,6 @@ static void add_heads(struct duet__table *table, const struct duet__validation *
         {"", "", "", "", "", "", "", "arch", "", "", "", "", unit, any ? "later" : "median", unit,
          "median", "%", "+-%", "%"},
     };
-
     for (int line = 0; line < 2; line++)
         for (int column = 0; column < COLUMNS; column++)
             duet__table_say(table, heads[line][column]);
@@ -259,7 +248,6 @@ static bool is_mixed(const struct duet__table *table, size_t rows, int column)
 static void choose_columns(struct duet__table *table, const struct duet__validation *validation)
 {
     bool repeated[2] = {false, false}, speed = false;
-
     for (size_t i = 0; i < validation->case_count; i++) {
         repeated[0] |= validation->cases[i].predicted.count > 1;
         repeated[1] |= validation->cases[i].measured.count > 1;
@@ -281,10 +269,8 @@ static void choose_columns(struct duet__table *table, const struct duet__validat
 static const char *unit_of(const struct duet__validation *validation, double *scale)
 {
     double least = INFINITY;
-
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__case *the = &validation->cases[i];
-
         if (the->predicted.count)
             least = fmin(least, the->predicted.summary.median);
         if (the->measured.count)
@@ -318,7 +304,6 @@ static bool is_marked(const struct duet__summary *summary)
 static void put_mark(FILE *stream, const struct duet__validation *validation)
 {
     bool any = false;
-
     for (size_t i = 0; i < validation->case_count; i++)
         any |= is_marked(&validation->cases[i].predicted.summary) ||
                is_marked(&validation->cases[i].measured.summary);
@@ -333,7 +318,6 @@ static void put_cases(FILE *stream, const struct duet__validation *validation)
     struct duet__table table;
     double scale;
     const char *unit = unit_of(validation, &scale);
-
     duet__table_init(&table, "ttttrrtrrtrrrrrrrrr");
     table.page = DUET__WIDE_PAGE;
     add_heads(&table, validation, unit);
@@ -353,7 +337,6 @@ static void put_cases(FILE *stream, const struct duet__validation *validation)
 void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_t left_out)
 {
     g_autoptr(GString) text = g_string_new("disturbed by other processes: round");
-
     g_string_append(text, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
         g_string_append_printf(text, "%s%zu", i ? ", " : " ", rounds[i]);
@@ -369,7 +352,6 @@ static void put_head(FILE *stream, const struct duet__validation *validation)
     g_autofree char *where = g_strdup_printf("on %s, %s", validation->machine, validation->date);
     g_autofree char *from = g_strdup_printf("calibration: %s", validation->calibration);
     g_autofree char *counts = NULL;
-
     for (size_t i = 0; i < validation->case_count; i++) {
         runs[0] += validation->cases[i].predicted.count;
         runs[1] += validation->cases[i].measured.count;
@@ -389,7 +371,6 @@ static void put_head(FILE *stream, const struct duet__validation *validation)
 static void put_order(FILE *stream, const struct duet__validation *validation)
 {
     bool predicted = strcmp(validation->first_name, "predicted") == 0;
-
     if (!validation->groups)
         return;
     fprintf(stream, "policies: the fastest is %s in %zu of %zu group%s",
@@ -405,13 +386,11 @@ static void put_order(FILE *stream, const struct duet__validation *validation)
 static void put_failed(FILE *stream, const struct duet__validation *validation)
 {
     double limit = validation->fail_over * 100;
-
     if (validation->unsettled) {
         g_autofree char *text = g_strdup_printf(
             "nothing is concluded of %zu of %zu case%s: other processes used the cores in each of "
             "their rounds; measure again without them, or add --keep-disturbed",
             validation->unsettled, validation->case_count, validation->case_count == 1 ? "" : "s");
-
         duet__put_wrapped(stream, text, 4);
     }
     if (validation->refused)
@@ -465,7 +444,6 @@ static void add_part(struct duet__table *table, double seconds, double whole_s)
 {
     double scale;
     const char *unit = duet__gantt_unit(whole_s, &scale);
-
     duet__table_print(table, "%+.*f %s", duet__decimals(whole_s * scale, 5), seconds * scale, unit);
     duet__table_add(table, percent_text(whole_s > 0 ? seconds / whole_s : NAN));
 }
@@ -488,13 +466,11 @@ static void put_parts(FILE *stream, const struct duet__validation *validation,
     double whole_s = explanation->second_s, rest_s = 0;
     struct duet__table table;
     size_t rest = 0;
-
     duet__table_init(&table, "trrrrl");
     table.page = DUET__WIDE_PAGE;
     duet__table_print(&table, "\t\t\t%s\t%s\t", validation->labels[0], validation->labels[1]);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet__difference *part = &explanation->differences[i];
-
         if (i > 0 && fabs(part->seconds) < least_share * whole_s) {
             rest++;
             rest_s += part->seconds;
@@ -525,7 +501,6 @@ static void explain_case(FILE *stream, const struct duet__validation *validation
     g_autofree char *line = g_strdup_printf("%s: %s", name, error);
     g_autofree char *culprit = duet__culprit_text(validation, explanation);
     g_autofree char *cause = g_strdup_printf("  largest cause: %s", culprit);
-
     putc('\n', stream);
     duet__put_wrapped(stream, line, 4);
     put_parts(stream, validation, explanation);
@@ -545,7 +520,6 @@ static void explain_all(FILE *stream, const struct duet__validation *validation,
                         validation->labels[1]);
     struct duet__table table;
     double rest = 0;
-
     putc('\n', stream);
     duet__put_wrapped(stream, head, 4);
     duet__table_init(&table, "tr");
@@ -571,7 +545,6 @@ static int compare_errors(const void *left, const void *right)
     const struct duet__case *a = *(const struct duet__case *const *)left;
     const struct duet__case *b = *(const struct duet__case *const *)right;
     double x = isnan(a->error) ? -1 : fabs(a->error), y = isnan(b->error) ? -1 : fabs(b->error);
-
     return x > y || x < y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
@@ -581,7 +554,6 @@ static void put_explanation(FILE *stream, const struct duet__validation *validat
     struct duet__causes causes = duet__causes_of(validation);
     size_t count = validation->case_count, written = 0;
     const struct duet__case **order = g_new(const struct duet__case *, count + 1);
-
     if (causes.cases > 1) /* the explanation of a single case says it itself */
         explain_all(stream, validation, &causes);
     for (size_t i = 0; i < count; i++)

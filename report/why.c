@@ -48,7 +48,6 @@ static const char *cause_name(enum cause cause)
         [CAUSE_KERNEL] = "kernel",           [CAUSE_CHOICE] = "choice",
         [CAUSE_PARALLELISM] = "parallelism", [CAUSE_WORK] = "work",
     };
-
     return names[cause];
 }
 
@@ -70,7 +69,6 @@ static char *part_name(const struct duet__why *why, const struct duet__path_part
     };
     const struct duet__recording *recording = &why->trace->run.recording;
     const struct duet_event event = {.kernel = part->kernel};
-
     if (part->state != DUET_STATE_KERNEL)
         return g_strdup(names[part->state]);
     return g_strdup_printf("%s on %s", duet__recording_kernel(recording, &event),
@@ -100,7 +98,6 @@ static void find_shares(const struct duet__why *why, struct shares *out)
     const struct duet_machine *machine = why->trace->run.recording.machine;
     const double makespan_s = fmax(why->account->makespan_s, 1e-300);
     double in_bytes = 0, again_bytes = 0, count = 0;
-
     *out = (struct shares){.who = "CPUs"};
     for (unsigned i = 0; i < machine->worker_count; i++)
         out->gpus |= is_gpu(machine, i);
@@ -118,7 +115,6 @@ static void find_shares(const struct duet__why *why, struct shares *out)
     for (guint i = 0; i < why->path->parts->len; i++) {
         const struct duet__path_part *part =
             &g_array_index(why->path->parts, struct duet__path_part, i);
-
         out->path[part->state] += part->seconds / makespan_s;
         if (part->state == DUET_STATE_KERNEL && !out->kernel)
             out->kernel = part;
@@ -146,7 +142,6 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
 {
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (event->kind != DUET_EVENT_TASK || event->kernel != kernel)
             continue;
         for (unsigned w = 0; w < recording->machine->worker_count; w++)
@@ -165,13 +160,11 @@ static const char *placement_of(const struct duet__trace *trace, const char *ker
     const struct duet__tiled *tiled = workload ? workload->tiled : NULL;
     const unsigned placed = tiled && tiled->placement ? tiled->placed ? tiled->placed : 1 : 0;
     const struct duet__problem usual = {.settings = NULL};
-
     for (unsigned i = 0; placed && i < DUET__KERNELS_MAX && workload->kernels[i]; i++)
         if (placed >> i & 1 && !strcmp(kernel + (*kernel != 0), workload->kernels[i])) {
             const bool on_cpus =
                 !strcmp(duet__setting(&usual, workload->parameters, tiled->placement), "cpu");
             g_autofree char *other = g_strconcat(tiled->placement, on_cpus ? "=any" : "=cpu", NULL);
-
             return (trace->settings && strstr(trace->settings, other)) != on_cpus ? tiled->placement
                                                                                   : NULL;
         }
@@ -185,7 +178,6 @@ static char *say_place(const struct duet__why *why, unsigned kernel, enum cause 
     const struct duet_event event = {.kernel = kernel};
     const char *setting = placement_of(why->trace, duet__recording_kernel(recording, &event));
     const bool could = could_on_gpu(recording, kernel);
-
     *cause = could ? CAUSE_CHOICE : CAUSE_KERNEL;
     if (setting && !could)
         return g_strdup_printf(
@@ -199,11 +191,9 @@ static char *say_place(const struct duet__why *why, unsigned kernel, enum cause 
 static double trial_s(const struct duet__why *why, const char *name)
 {
     double best_s = NAN;
-
     for (guint i = 0; why->what_if && i < why->what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);
-
         if (g_str_has_prefix(change->what, name))
             best_s = fmin(best_s, change->makespan_s);
     }
@@ -214,7 +204,6 @@ static double trial_s(const struct duet__why *why, const char *name)
 static bool is_order_fine(const struct duet__why *why)
 {
     const double best_s = fmin(trial_s(why, "policy "), trial_s(why, "priorities "));
-
     return why->what_if && best_s > (1 - some) * why->what_if->reference_s &&
            why->what_if->reference_s > (1 - some) * why->account->makespan_s;
 }
@@ -229,12 +218,10 @@ static char *say_outlier(const struct duet__why *why, double *share)
     const struct duet__recording *recording = &why->trace->run.recording;
     const struct duet_worker *workers = recording->machine->workers;
     g_autoptr(GArray) lengths_s = g_array_new(FALSE, FALSE, sizeof(double));
-
     for (guint i = 0; i < why->path->steps->len; i++) {
         const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
         const struct duet_event *own = &recording->events[step->event];
         double times;
-
         *share = (step->end_s - step->start_s) / why->account->makespan_s;
         if (step->state != DUET_STATE_KERNEL || !(*share >= some))
             continue;
@@ -242,7 +229,6 @@ static char *say_outlier(const struct duet__why *why, double *share)
         for (size_t k = 0; k < recording->event_count; k++) {
             const struct duet_event *event = &recording->events[k];
             const double length_s = event->end_s - event->start_s;
-
             if (event->kind == DUET_EVENT_TASK && event->kernel == own->kernel &&
                 !(event->work < own->work) && !(event->work > own->work) &&
                 workers[event->worker].arch == workers[own->worker].arch)
@@ -264,7 +250,6 @@ static char *say_memory(const struct duet__why *why, const struct shares *shares
     const struct duet_machine *machine = why->trace->run.recording.machine;
     const uint64_t capacity = machine->node_count > 1 ? machine->nodes[1].capacity_bytes : 0;
     g_autofree char *size = capacity ? duet__size_text(capacity) : NULL;
-
     return g_strdup_printf(
         "The memory of the GPUs%s%s%s is too small: %.0f %% of the bytes that were copied to them "
         "had been there before, and they wait %.0f %% of the time for data or room.",
@@ -291,11 +276,9 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
                     *twice = g_strdup_printf("tile %" PRIu64, 2 * why->trace->tile);
     unsigned largest = 0;
     double found = -1, path, workers, bytes = 0, copies = 0;
-
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
         double own = 2 * duet__states_sum(shares->path, ways[i].first, ways[i].end) +
                      duet__states_sum(shares->workers, ways[i].first, ways[i].end);
-
         largest = own > found ? i : largest;
         found = fmax(found, own);
     }
@@ -329,7 +312,6 @@ static char *say_overhead(const struct duet__why *why, const struct shares *shar
 {
     const struct duet__account *account = why->account;
     double count = 0;
-
     for (size_t i = 0; i < account->kernel_count; i++)
         count += account->kernels[i].count;
     return g_strdup_printf(
@@ -350,7 +332,6 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
     const struct duet__path_part *kernel = shares->kernel;
     g_autofree char *what = kernel ? part_name(why, kernel) : g_strdup("kernels");
     const double share = kernel ? kernel->seconds / fmax(why->account->makespan_s, 1e-300) : 0;
-
     if (shares->workers[DUET_STATE_KERNEL] >= most) {
         *cause = CAUSE_WORK;
         return g_strdup_printf("%s compute %.0f %% of the time: less work, or more or faster ones, "
@@ -367,7 +348,6 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
     if (shares->gpus && kernel && share >= much &&
         strcmp(recording->machine->archs[kernel->arch].backend, "cpu") == 0) {
         g_autofree char *place = say_place(why, kernel->kernel, cause);
-
         return g_strdup_printf(
             "%s is %.0f %% of the critical path%s, while GPUs compute %.0f %% of the time.", what,
             100 * share, place, 100 * shares->workers[DUET_STATE_KERNEL]);
@@ -389,7 +369,6 @@ static char *say_cause(const struct duet__why *why, enum cause *cause)
 {
     struct shares shares;
     double path, workers;
-
     find_shares(why, &shares);
     path = waiting(shares.path);
     workers = waiting(shares.workers);
@@ -421,7 +400,6 @@ static char *sentence_of(const struct duet__why *why, enum cause *cause)
 {
     double share;
     g_autofree char *slow = say_outlier(why, &share), *main_cause = say_cause(why, cause);
-
     if (!slow)
         return g_steal_pointer(&main_cause);
     if (share < much)
@@ -464,7 +442,6 @@ static void put_head(FILE *stream, const struct duet__why *why)
     g_autofree char *resources = duet__report_resources(trace->run.recording.machine), *sentence;
     g_autoptr(GString) text = g_string_new(NULL);
     enum cause cause;
-
     g_string_append_printf(text, "%s: ", why->path_name);
     if (trace->workload && *trace->workload)
         g_string_append_printf(text, "%s, ", trace->workload);
@@ -498,7 +475,6 @@ static void put_head(FILE *stream, const struct duet__why *why)
 static void put_doubt(FILE *stream, const struct duet__why *why)
 {
     const double ratio = why->what_if ? why->what_if->reference_s / makespan_of(why) : 1;
-
     if (fabs(ratio - 1) > far)
         fprintf(stream,
                 "Simulated without a change it takes %.0f %% %s than this run: gains are of "
@@ -511,11 +487,9 @@ static void put_advice(FILE *stream, const struct duet__why *why)
 {
     const struct duet__change *any = NULL, *setting = NULL;
     g_autoptr(GString) text = g_string_new(NULL);
-
     for (guint i = 0; why->what_if && i < why->what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);
-
         if (change->bound || !(change->makespan_s < why->what_if->reference_s * 0.995))
             continue;
         any = any ? any : change;
@@ -544,7 +518,6 @@ static char *say_interval(const struct duet__holding *holding)
     const bool measured = !isnan(holding->measured_half);
     g_autofree char *of = duet__report_interval(holding->interval);
     GString *text = g_string_new(NULL);
-
     g_string_printf(text, "Interval of %s: %.5g to %.5g s in 90 of 100 cases, +-%.2g %%. ", of,
                     holding->low_s, holding->high_s, 100 * holding->half);
     if (holding->tied == 0)
@@ -568,7 +541,6 @@ static void put_interval(FILE *stream, const struct duet__holding *holding)
 {
     g_autofree char *sentence = say_interval(holding);
     struct duet__table table;
-
     putc('\n', stream);
     duet__put_wrapped(stream, sentence, 0);
     duet__table_init(&table, "trrr");
@@ -585,13 +557,11 @@ static void put_interval(FILE *stream, const struct duet__holding *holding)
 static void put_parts(FILE *stream, const struct duet__why *why)
 {
     struct duet__table table;
-
     duet__table_init(&table, "trrr");
     duet__table_print(&table, "critical path\ttimes\ts\t%%");
     for (guint i = 0; i < why->path->parts->len; i++) {
         const struct duet__path_part *part =
             &g_array_index(why->path->parts, struct duet__path_part, i);
-
         duet__table_add(&table, part_name(why, part));
         duet__table_print(&table, "%zu\t%.5g\t%.1f", part->count, part->seconds,
                           percent(part->seconds / makespan_of(why)));
@@ -635,7 +605,6 @@ static void put_worker(struct duet__table *table, const struct duet__why *why, u
 {
     for (size_t i = 0; i < G_N_ELEMENTS(columns); i++) {
         double seconds = 0;
-
         if (!has_column(why->trace->run.recording.machine, i))
             continue;
         for (unsigned k = first; k < first + count; k++)
@@ -650,7 +619,6 @@ static void put_workers(FILE *stream, const struct duet__why *why)
     const struct duet_machine *machine = why->trace->run.recording.machine;
     g_autofree unsigned *workers = g_new(unsigned, machine->worker_count);
     struct duet__table table;
-
     duet__table_init(&table, duet__host_count(machine) > 1 ? "trrrrrrrrrrrrr" : "trrrrrrrrrrrr");
     for (unsigned line = 0; line < 2; line++) {
         duet__table_say(&table, line ? "" : "% of the time");
@@ -660,7 +628,6 @@ static void put_workers(FILE *stream, const struct duet__why *why)
     }
     for (unsigned arch = 0, used = 0; arch < machine->arch_count; arch++) {
         const unsigned first = used;
-
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].arch == arch)
                 workers[used++] = i;
@@ -681,7 +648,6 @@ static void put_memories(FILE *stream, const struct duet__why *why)
 {
     const struct duet_machine *machine = why->trace->run.recording.machine;
     struct duet__table table;
-
     if (machine->node_count < 2)
         return;
     duet__table_init(&table, "trrrrrrr");
@@ -689,7 +655,6 @@ static void put_memories(FILE *stream, const struct duet__why *why)
                               "\tGB\t%%\tGB\tGB\t%%\tGiB\tGiB");
     for (unsigned i = 0; i < machine->node_count; i++) {
         const struct duet__node_use *use = &why->uses[i];
-
         if (machine->node_count > MOST_WORKERS && !duet__is_host(machine, i))
             continue;
         duet__table_print(&table, "%s\t%.3f\t%.1f\t%.3f\t%.3f\t%.1f\t%.3f\t%.3f",
@@ -709,7 +674,6 @@ static void put_changes(FILE *stream, const struct duet__why *why)
 {
     const struct duet__what_if *what_if = why->what_if;
     struct duet__table table;
-
     if (!what_if)
         return;
     duet__table_init(&table, "trr");
@@ -718,7 +682,6 @@ static void put_changes(FILE *stream, const struct duet__why *why)
     for (guint i = 0; i < what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(what_if->changes, struct duet__change, i);
-
         duet__table_say(&table, change->what);
         if (isnan(change->makespan_s))
             duet__table_remark(&table, change->why);
@@ -768,13 +731,11 @@ const char *const duet__state_names[] = {
 static void write_path(struct duet__json_writer *json, const struct duet__why *why)
 {
     const struct duet__recording *recording = &why->trace->run.recording;
-
     duet__json_print(json, "\n path: {hindered_s: %g, parts: [", why->path->hindered_s);
     for (guint i = 0; i < why->path->parts->len; i++) {
         const struct duet__path_part *part =
             &g_array_index(why->path->parts, struct duet__path_part, i);
         g_autofree char *what = part_name(why, part);
-
         duet__json_print(json, "\n  {state: %s, what: %s, count: %zu, seconds: %g}",
                          duet__state_names[part->state], what, part->count, part->seconds);
     }
@@ -783,7 +744,6 @@ static void write_path(struct duet__json_writer *json, const struct duet__why *w
         const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
         const struct duet_event *event = &recording->events[step->event];
         const bool task = event->kind == DUET_EVENT_TASK;
-
         duet__json_print(json, "\n  {state: %s, start_s: %g, end_s: %g",
                          duet__state_names[step->state], step->start_s, step->end_s);
         duet__json_put_integer(json, task ? "task" : "handle", event->id);
@@ -805,7 +765,6 @@ static void write_path(struct duet__json_writer *json, const struct duet__why *w
 static void write_machine(struct duet__json_writer *json, const struct duet__why *why)
 {
     const struct duet_machine *machine = why->trace->run.recording.machine;
-
     duet__json_print(json, "\n workers: [");
     for (unsigned i = 0; i < machine->worker_count; i++) {
         duet__json_print(json, "\n  {name: %s, architecture: %s", machine->workers[i].name,
@@ -819,7 +778,6 @@ static void write_machine(struct duet__json_writer *json, const struct duet__why
     duet__json_print(json, "]\n memories: [");
     for (unsigned i = 0; i < machine->node_count; i++) {
         const struct duet__node_use *use = &why->uses[i];
-
         duet__json_print(json,
                          "\n  {name: %s, in_bytes: %" PRIu64 ", in_s: %g, again_bytes: %" PRIu64
                          ", out_bytes: %" PRIu64 ", out_s: %g, peak_bytes: %" PRIu64
@@ -838,7 +796,6 @@ static void write_changes(struct duet__json_writer *json, const struct duet__why
     for (guint i = 0; i < why->what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);
-
         duet__json_print(json,
                          "\n  {what: %s, buys: %d, bound: %d, makespan_s: %g, gain: %g, error: %s}",
                          change->what, change->buys, change->bound, change->makespan_s,
@@ -850,7 +807,6 @@ static void write_changes(struct duet__json_writer *json, const struct duet__why
 static void write_interval(struct duet__json_writer *json, const struct duet__holding *holding)
 {
     g_autofree char *sentence = say_interval(holding);
-
     duet__json_print(json,
                      "\n interval: {of: %s, low_s: %g, high_s: %g, half: %g, sentence: %s"
                      "\n  reps: %zu, simulations: %zu, tied: %u, measured_half: %g, held: [",
@@ -869,7 +825,6 @@ void duet__why_write_json(FILE *stream, const struct duet__why *why)
     const struct duet__trace *trace = why->trace;
     enum cause cause;
     g_autofree char *sentence = sentence_of(why, &cause);
-
     duet__json_print(&json,
                      "{schema: 1, command: %s, trace: %s\n world: %s, workload: %s, n: %" PRIu64
                      ", tile: %" PRIu64

@@ -44,7 +44,6 @@ bool duet__send(int file, const void *data, size_t bytes)
 {
     for (const char *at = data; bytes > 0;) {
         ssize_t sent = write(file, at, bytes);
-
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
@@ -59,7 +58,6 @@ bool duet__receive(int file, void *data, size_t bytes)
 {
     for (char *at = data; bytes > 0;) {
         ssize_t got = read(file, at, bytes);
-
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -73,7 +71,6 @@ bool duet__receive(int file, void *data, size_t bytes)
 static void ignore_interrupts(void)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP};
-
     for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
 }
@@ -90,7 +87,6 @@ static _Noreturn void child_main(const struct duet__executor *executor, uint64_t
 {
     int nothing = open("/dev/null", O_RDONLY);
     FILE *result = fdopen(fcntl(file, F_DUPFD_CLOEXEC, 3), "w"); /* no standard stream */
-
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent || !result) /* the parent may have ended before that */
         _exit(EXIT_FAILURE);
@@ -110,7 +106,6 @@ static _Noreturn void child_main(const struct duet__executor *executor, uint64_t
 static pid_t fork_worker(const struct duet__executor *executor, bool made, const int ends[2])
 {
     pid_t pid = -1;
-
     if (made) {
         fflush(NULL);
         pid = fork();
@@ -129,7 +124,6 @@ static int start_child(struct duet__executor *executor, struct worker *worker, u
 {
     int ends[2];
     const pid_t parent = getpid(), pid = fork_worker(executor, pipe2(ends, O_CLOEXEC) == 0, ends);
-
     if (pid == 0)
         child_main(executor, job, ends[1], parent);
     if (pid < 0)
@@ -142,7 +136,6 @@ static int start_child(struct duet__executor *executor, struct worker *worker, u
 static int end_worker(struct worker *worker, bool at_once)
 {
     int status = 0;
-
     if (at_once && worker->pid) {
         kill(worker->pid, SIGKILL);
         kill(-worker->pid, SIGKILL); /* the processes of a session of its own */
@@ -162,7 +155,6 @@ static bool read_child(struct worker *worker)
 {
     enum { LEAST = 1 << 16 };
     ssize_t got;
-
     if (worker->room - worker->length < LEAST) {
         worker->room = 2 * worker->room + LEAST + 1;
         worker->result = g_realloc(worker->result, worker->room);
@@ -177,7 +169,6 @@ static bool read_child(struct worker *worker)
 static void take_child(struct worker *worker, struct duet__ended *ended)
 {
     int status;
-
     *ended = (struct duet__ended){.job = worker->job, .length = worker->length};
     ended->result = g_steal_pointer(&worker->result);
     status = end_worker(worker, false);
@@ -202,7 +193,6 @@ static void start_server(struct duet__executor *executor, struct worker *worker)
     const pid_t parent = getpid();
     const pid_t pid =
         fork_worker(executor, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, ends);
-
     if (pid == 0) {
         duet__executor_serve(ends[1], parent, executor->execute, executor->data);
         _exit(EXIT_SUCCESS);
@@ -215,7 +205,6 @@ static void start_server(struct duet__executor *executor, struct worker *worker)
 static void take_answer(struct worker *worker, struct duet__ended *ended)
 {
     struct answer answer;
-
     *ended = (struct duet__ended){.job = worker->job};
     ended->lost = !duet__receive(worker->file, &answer, sizeof answer);
     if (!ended->lost && !answer.died) {
@@ -251,7 +240,6 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
 {
     struct duet__executor *executor = duet__executor_new(1, execute, data);
     bool there;
-
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     there = getppid() == parent; /* the parent may have ended before */
     ignore_interrupts();
@@ -260,7 +248,6 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
         struct duet__ended ended = {0};
         struct answer answer;
         uint64_t job;
-
         /* without means for a process the worker is gone, and the job is given to another */
         if (!duet__receive(connection, &job, sizeof job) ||
             duet__executor_give(executor, job, true, NULL))
@@ -282,7 +269,6 @@ struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *e
 {
     struct duet__executor *executor = g_new0(struct duet__executor, 1);
     struct sigaction chosen;
-
     *executor = (struct duet__executor){.count = children,
                                         .workers = g_new0(struct worker, children),
                                         .execute = execute,
@@ -315,7 +301,6 @@ static bool is_idle(const struct worker *worker, bool here)
 unsigned duet__executor_idle(const struct duet__executor *executor, bool here)
 {
     unsigned idle = 0;
-
     for (unsigned i = 0; i < executor->count; i++)
         idle += is_idle(&executor->workers[i], here);
     return idle;
@@ -324,7 +309,6 @@ unsigned duet__executor_idle(const struct duet__executor *executor, bool here)
 unsigned duet__executor_busy(const struct duet__executor *executor)
 {
     unsigned busy = 0;
-
     for (unsigned i = 0; i < executor->count; i++)
         busy += executor->workers[i].busy;
     return busy;
@@ -334,7 +318,6 @@ int duet__executor_give(struct duet__executor *executor, uint64_t job, bool here
                         struct duet_message *message)
 {
     struct worker *worker = executor->workers;
-
     while (!is_idle(worker, here))
         worker++;
     if (!worker->served)
@@ -348,10 +331,8 @@ int duet__executor_give(struct duet__executor *executor, uint64_t job, bool here
 unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last)
 {
     unsigned ended = 0;
-
     for (unsigned i = 0; i < executor->count; i++) {
         struct worker *worker = &executor->workers[i];
-
         if (!worker->pid || worker->served || worker->job < first || worker->job > last)
             continue;
         end_worker(worker, true);
@@ -364,7 +345,6 @@ unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uin
 static bool has_ended(const struct worker *worker)
 {
     siginfo_t info = {.si_pid = 0};
-
     return worker->pid && !worker->served &&
            !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
@@ -390,7 +370,6 @@ static int look(struct duet__executor *executor, gint64 microseconds)
 {
     struct pollfd *files = g_new0(struct pollfd, executor->count);
     int ready;
-
     for (unsigned i = 0; i < executor->count; i++)
         files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
     ready = poll(files, executor->count, (int)((microseconds + 999) / 1000));
@@ -405,7 +384,6 @@ bool duet__executor_take(struct duet__executor *executor, double seconds, struct
     const gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * 1e6);
     gint64 left_us;
     int ready;
-
     do {
         left_us = MAX(end_us - g_get_monotonic_time(), 0);
         ready = look(executor, left_us);

@@ -19,7 +19,6 @@ static int begins;   /* written to when a simulation begins; 0: nowhere */
 static pid_t fork_last(void)
 {
     pid_t parent = getpid(), pid = fork();
-
     if (pid > 0 && begins)
         g_assert_cmpint(write(begins, "", 1), ==, 1);
     if (pid == 0 && orphans)
@@ -36,7 +35,6 @@ static void simulate_long(void)
     struct duet__series series = {0};
     struct duet__progress progress;
     int number = 0;
-
     duet__request_init(&request);
     request.workload = duet__workload_find("cholesky");
     request.problem.n = 307200;
@@ -61,7 +59,6 @@ static void *idle(void *argument)
 static int end_of(pid_t pid)
 {
     int status;
-
     g_assert_cmpint(waitpid(pid, &status, 0), >, 0);
     return status;
 }
@@ -72,7 +69,6 @@ static void test_threads(void)
     int ends[2];
     char byte;
     pid_t pid;
-
     g_assert_cmpint(pipe(ends), ==, 0);
     begins = ends[1];
     pid = fork();
@@ -94,7 +90,6 @@ static void test_orphan(void)
 {
     int status;
     pid_t pid;
-
     g_assert_cmpint(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), ==, 0);
     pid = fork();
     if (pid == 0) {
@@ -132,7 +127,6 @@ static void test_results(void)
     struct duet__executor *executor;
     struct duet__ended ended;
     unsigned seen = 0;
-
     g_assert_cmpint(pipe(own), ==, 0);
     signal(SIGCHLD, SIG_IGN);
     executor = duet__executor_new(JOBS, leave, &bytes);

@@ -50,7 +50,6 @@ static void note_records(struct solution *solution)
     const struct duet__recording *recording = &solution->run.recording;
     struct duet__schedule *schedule = solution->schedule;
     uint64_t first = UINT64_MAX;
-
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_TASK)
             first = MIN(first, recording->events[i].id);
@@ -58,7 +57,6 @@ static void note_records(struct solution *solution)
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         const uint64_t task = event->id - first;
-
         if (event->kind != DUET_EVENT_TASK || task >= schedule->count)
             continue;
         solution->records[task] = event;
@@ -69,7 +67,6 @@ static void note_records(struct solution *solution)
     for (size_t i = 1; i < schedule->planned; i++) {
         const struct duet__planned *ahead = &schedule->tasks[schedule->order[i - 1]];
         struct duet__planned *task = &schedule->tasks[schedule->order[i]];
-
         if (task->place && task->start_s <= ahead->start_s)
             task->start_s = nextafter(ahead->start_s, INFINITY);
     }
@@ -86,7 +83,6 @@ static int evaluate(const struct duet__request *request, struct duet__schedule *
                                     .problem = request->problem,
                                     .quiet = true};
     int error;
-
     *out = (struct solution){.schedule = schedule};
     duet__schedule_offer(name, schedule);
     message->text[0] = 0;
@@ -116,7 +112,6 @@ struct search {
 static size_t task_of(const struct solution *solution, const struct duet_event *record)
 {
     uint64_t first = 0;
-
     for (size_t i = 0; !first; i++)
         first = solution->records[i] ? solution->records[i]->id - i : 0;
     return record->id - first;
@@ -127,7 +122,6 @@ static const struct duet_event *before(const struct solution *solution, size_t t
 {
     const struct duet__schedule *schedule = solution->schedule;
     const struct duet__planned *planned = &schedule->tasks[task];
-
     return planned->place ? solution->records[schedule->order[schedule->first[planned->worker] +
                                                               planned->place - 1]]
                           : NULL;
@@ -138,7 +132,6 @@ static const struct duet_event *releaser(const struct solution *solution,
                                          const struct duet_event *record)
 {
     const struct duet__recording *recording = &solution->run.recording;
-
     for (unsigned hops = 0; hops < PATH_MOST; hops++) {
         if (!record->released_by || record->release == DUET_RELEASE_OUTSIDE ||
             record->released_by > recording->event_count)
@@ -156,7 +149,6 @@ static void find_path(struct search *search)
 {
     const struct solution *now = &search->now;
     const struct duet_event *record = NULL;
-
     for (size_t i = 0; i < now->schedule->count; i++)
         if (now->records[i] && (!record || now->records[i]->end_s > record->end_s))
             record = now->records[i];
@@ -164,7 +156,6 @@ static void find_path(struct search *search)
     while (record && search->path->len < PATH_MOST) {
         const size_t task = task_of(now, record);
         const struct duet_event *own = before(now, task), *other = releaser(now, record);
-
         g_array_append_val(search->path, task);
         record = !own || (other && other->end_s > own->end_s) ? other : own;
     }
@@ -176,11 +167,9 @@ static uint32_t other_worker(struct search *search, size_t task)
     const struct duet__schedule *schedule = search->now.schedule;
     const struct duet_machine *machine = search->now.run.recording.machine;
     const uint32_t own = schedule->tasks[task].worker, count = schedule->workers.list->len;
-
     for (unsigned tries = 0; tries < 4 * count; tries++) {
         uint32_t worker = duet_random_below(&search->random, count);
         unsigned arch = machine->workers[worker].arch;
-
         if (worker != own && search->now.records[task]->where >> arch & 1)
             return worker;
     }
@@ -191,7 +180,6 @@ static uint32_t other_worker(struct search *search, size_t task)
 static size_t any_task(struct search *search)
 {
     const struct duet__schedule *schedule = search->now.schedule;
-
     return schedule->order[duet_random_below(&search->random, (unsigned)schedule->planned)];
 }
 
@@ -219,7 +207,6 @@ static void change(struct search *search, struct duet__schedule *schedule)
     const bool stays =
         ahead && ahead->start_s >= record->ready_s && duet_random_below(&search->random, 2);
     const double share = duet_random_unit(&search->random);
-
     if (stays) {
         planned->start_s = fmin(record->ready_s + share * (ahead->start_s - record->ready_s),
                                 nextafter(ahead->start_s, 0));
@@ -239,12 +226,10 @@ static void fill(struct search *search, struct duet__schedule *schedule)
     const struct duet_machine *machine = now->run.recording.machine;
     double longest = 0, from_s = 0;
     uint32_t worker = 0;
-
     for (unsigned i = 0; i < GAPS; i++) {
         const size_t task = any_task(search);
         const struct duet_event *ahead = before(now, task);
         const double end_s = ahead ? ahead->end_s : 0;
-
         if (now->records[task]->start_s - end_s > longest) {
             longest = now->records[task]->start_s - end_s;
             from_s = end_s;
@@ -254,7 +239,6 @@ static void fill(struct search *search, struct duet__schedule *schedule)
     for (unsigned i = 0; i < TASKS && longest > 0; i++) {
         const size_t task = any_task(search);
         const struct duet_event *record = now->records[task];
-
         if (record->ready_s <= from_s && record->start_s > from_s + longest &&
             record->where >> machine->workers[worker].arch & 1) {
             schedule->tasks[task].worker = worker;
@@ -271,7 +255,6 @@ static bool step(struct search *search, double most_s)
     unsigned moves = 1 + duet_random_below(&search->random, MOVES);
     struct duet_message message;
     struct solution found;
-
     for (unsigned i = 0; i < moves; i++)
         (duet_random_below(&search->random, 2) ? fill : change)(search, schedule);
     duet__schedule_arrange(schedule);
@@ -324,7 +307,6 @@ static void execute(uint64_t job, FILE *stream, void *data)
     struct duet__schedule *start = together->starts->pdata[job % together->starts->len], *best;
     double passed;
     struct left left = {0};
-
     if (evaluate(&together->request, duet__schedule_copy(start), &search.now, &together->message))
         return;
     best = duet__schedule_copy(search.now.schedule);
@@ -334,7 +316,6 @@ static void execute(uint64_t job, FILE *stream, void *data)
         double rest = 1 - (together->round + passed) / ROUNDS;
         double worse = -log(1 - duet_random_unit(&search.random)) * WARMEST /
                        (double)start->planned * rest * rest;
-
         if (step(&search, search.now.schedule->makespan_s * (1 + worse)) &&
             search.now.schedule->makespan_s < best->makespan_s) {
             duet__schedule_free(best);
@@ -357,7 +338,6 @@ static void take(struct together *together, const struct duet__ended *ended, GPt
     struct duet__schedule *schedule = duet__schedule_copy(together->starts->pdata[0]);
     const size_t bytes = sizeof(struct left) + schedule->count * sizeof(struct place);
     struct left left;
-
     if (!ended->result || ended->length != bytes) {
         duet__schedule_free(schedule);
         return;
@@ -365,7 +345,6 @@ static void take(struct together *together, const struct duet__ended *ended, GPt
     memcpy(&left, ended->result, sizeof left);
     for (size_t i = 0; i < schedule->count; i++) {
         struct place place;
-
         memcpy(&place, ended->result + sizeof left + i * sizeof place, sizeof place);
         schedule->tasks[i].worker = place.worker;
         schedule->tasks[i].start_s = place.start_s;
@@ -380,7 +359,6 @@ static gint by_makespan(gconstpointer left, gconstpointer right)
 {
     const struct duet__schedule *a = *(struct duet__schedule *const *)left,
                                 *b = *(struct duet__schedule *const *)right;
-
     return (a->makespan_s > b->makespan_s) - (a->makespan_s < b->makespan_s);
 }
 
@@ -394,7 +372,6 @@ static int search_round(struct together *together, struct duet__executor *execut
     GPtrArray *found = g_ptr_array_new_with_free_func((GDestroyNotify)duet__schedule_free);
     struct duet__ended ended;
     int number = 0, again = 0;
-
     for (unsigned i = 0; i < jobs; i++)
         if (duet__executor_give(executor, (uint64_t)together->round * jobs + i, true,
                                 &together->message))
@@ -424,11 +401,9 @@ static int search_round(struct together *together, struct duet__executor *execut
 static int take_starts(struct together *together, const struct duet__series *series, size_t count)
 {
     int error = 0;
-
     for (size_t i = 0; i < count; i++) {
         struct duet__schedule *schedule;
         struct solution followed;
-
         if (!series[i].count)
             continue;
         error = duet__schedule_take(series[i].policy, &series[i].runs[0].recording, &schedule,
@@ -450,7 +425,6 @@ static int search_all(struct together *together, int *number)
     const unsigned jobs = MAX(together->request.jobs, 1);
     struct duet__executor *executor = duet__executor_new(jobs, execute, together);
     struct duet__signals signals;
-
     together->stop = mmap(NULL, sizeof *together->stop, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (together->stop == MAP_FAILED) {
@@ -476,7 +450,6 @@ int duet__improve(const struct duet__request *request, const struct duet__series
                                 .seconds = seconds / ROUNDS};
     struct solution best;
     int error;
-
     *out = (struct duet__improved){0};
     together.request.records = DUET_RECORDS_FIRST;
     together.request.bounds = false;

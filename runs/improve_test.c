@@ -23,7 +23,6 @@ static double simulated_s(const struct duet__request *request, struct duet__sche
                                     .quiet = true};
     OWNED(duet__run_fini) struct duet__run run = {0};
     int error;
-
     duet__schedule_offer(name, schedule);
     error = duet__session_run(&session, &run, DUET_RECORDS_NONE, hear());
     duet__session_close(&session);
@@ -36,7 +35,6 @@ static double least_s(const struct duet__request *request, struct duet__schedule
                       unsigned index, unsigned dates)
 {
     double best_s = INFINITY;
-
     if (index == TASKS) {
         duet__schedule_arrange(schedule);
         return simulated_s(request, schedule);
@@ -58,7 +56,6 @@ static void search(const struct duet__request *request, const struct duet__serie
         struct duet__improved out;
         int number = 0;
         double found_s;
-
         WORKS(duet__improve(request, start, 1, (double)ms / 1000, &out, &number, hear()));
         found_s = out.run.stats.makespan_s;
         g_assert_cmpfloat(simulated_s(request, out.schedule), ==, found_s);
@@ -80,7 +77,6 @@ static int run_once(struct duet__request *request, struct duet__run *run,
                                     .problem = request->problem,
                                     .quiet = true};
     int error = duet__session_run(&session, run, DUET_RECORDS_FIRST, message);
-
     duet__session_close(&session);
     return error;
 }
@@ -92,7 +88,6 @@ static void check_graph(const struct duet__platform *platform, unsigned seed)
     g_auto(GStrv) params =
         g_strsplit(seed % 2 ? "width=3 degree=2 work=1e9" : "width=2 work=1e9", " ", 3);
     struct duet__schedule *schedule;
-
     duet__request_init(&request);
     request.workload = duet__workload_find("layered");
     request.problem.n = TASKS;
@@ -121,7 +116,6 @@ static void test_best(void)
     const char *wanted = g_getenv("DUET_TEST_LONG");
     const unsigned long graphs = wanted ? strtoul(wanted, NULL, 10) : 12;
     struct duet__platform *platform;
-
     WORKS(duet__platform_load("idgraf", &platform, hear()));
     for (unsigned seed = 1; seed <= graphs; seed++)
         check_graph(platform, seed);

@@ -15,7 +15,6 @@ static double common_part(const double *x, const double *y, size_t count)
     const struct duet__summary first = duet__summarise(x, count),
                                second = duet__summarise(y, count);
     double sum = 0;
-
     if (!(first.deviation > 0 && second.deviation > 0))
         return 0;
     for (size_t i = 0; i < count; i++)
@@ -27,7 +26,6 @@ static double common_part(const double *x, const double *y, size_t count)
 void duet__interval_find(const struct duet__series *series, double *low_s, double *high_s)
 {
     double *x = g_new(double, series->count + 1);
-
     *low_s = *high_s = NAN;
     for (size_t i = 0; i < series->count; i++)
         x[i] = series->runs[i].stats.makespan_s;
@@ -44,12 +42,10 @@ static enum duet__basis basis_of(const struct duet__request *request,
     const struct duet__curve *curve =
         duet__calibration_find(&request->platform->calibration, spent->kernel, spent->arch);
     struct duet__point point;
-
     if (curve && !duet__curve_point(curve, spent->work, request->config.extrapolate, &point))
         return point.basis;
     if (request->guesses && !run->guess) {
         g_autofree char *name = g_strdup_printf("%s on %s", spent->kernel, spent->arch);
-
         run->guess = g_hash_table_lookup(request->guesses, name);
     }
     return DUET__GUESSED;
@@ -61,7 +57,6 @@ static void add_use(struct duet__run *run, const struct duet__spent *spent, enum
 {
     struct duet__use *use = run->uses;
     bool other;
-
     for (size_t i = 1; i < DUET__USES; i++)
         use = run->uses[i].seconds < use->seconds ? &run->uses[i] : use;
     for (size_t i = 0; i < DUET__USES; i++)
@@ -88,13 +83,11 @@ void duet__bases_find(const struct duet__request *request, const struct duet__sp
                       unsigned count, struct duet__run *run)
 {
     double all_s = 0;
-
     _Static_assert(G_N_ELEMENTS(run->basis) == DUET__BASES, "a share for each basis");
     if (!request->config.simulate || !request->platform)
         return;
     for (unsigned i = 0; i < count; i++) {
         const enum duet__basis basis = basis_of(request, &spent[i], run);
-
         run->basis[basis] += spent[i].seconds;
         all_s += spent[i].seconds;
         add_use(run, &spent[i], basis);
@@ -132,7 +125,6 @@ static double drawn(const struct duet__request *request, const struct duet__hold
                     uint64_t seed)
 {
     struct duet__draws draws = {.seed = seed};
-
     if (strcmp(figure->of, common->draw.of) != 0)
         return duet__draw_normal(&draws, figure->name, figure->of);
     if (duet__draws_parse("", request->config.interval, &draws.runs, NULL))
@@ -143,7 +135,6 @@ static double drawn(const struct duet__request *request, const struct duet__hold
 static int by_share(const void *left, const void *right)
 {
     const struct figure *a = left, *b = right;
-
     return (a->share < b->share) - (a->share > b->share);
 }
 
@@ -151,7 +142,6 @@ static int by_share(const void *left, const void *right)
 static double *logarithms(const struct duet__series *series)
 {
     double *y = g_new(double, series->count + 1);
-
     for (size_t i = 0; i < series->count; i++)
         y[i] = log(series->runs[i].stats.makespan_s);
     return y;
@@ -167,11 +157,9 @@ static size_t rank_figures(const struct duet__request *request, const struct due
                                                            : LINKS;
     g_autofree double *x = g_new(double, series->count + 1), *y = logarithms(series);
     size_t count = 0;
-
     for (size_t f = 0; f < DUET__USES + others; f++) {
         const struct duet__use *use = f < DUET__USES ? &series->runs[0].uses[f] : NULL;
         struct figure *own = &figures[count];
-
         *own = use ? (struct figure){{use->kernel, use->arch, false}, .use = use}
                    : common[f - DUET__USES];
         for (size_t i = 0; i < series->count; i++)
@@ -198,7 +186,6 @@ static char *reason_of(const struct figure *figure, uint64_t tile)
          "interpolated between measured sizes", "extrapolated beyond measured sizes",
          "estimated, not measured", "guessed"};
     const struct duet__use *use = figure->use;
-
     if (!use || use->basis == DUET__MEASURED)
         return g_strdup(use ? words[use->basis] : figure->why);
     return tile ? g_strdup_printf("%s: calibrate tiles of %" PRIu64, words[use->basis], tile)
@@ -209,7 +196,6 @@ static char *reason_of(const struct figure *figure, uint64_t tile)
 static double half_of(const struct duet__series *series)
 {
     double low_s, high_s;
-
     duet__interval_find(series, &low_s, &high_s);
     return sinh(log(high_s / low_s) / 2);
 }
@@ -218,14 +204,12 @@ char *duet__interval_advice(const struct duet__request *request, const struct du
 {
     struct figure figures[FIGURES];
     double half;
-
     if (series->count < DUET_PREDICTIVE_LEAST || !request->platform)
         return NULL;
     half = half_of(series);
     /* runs of opposite draws are one for this: 2.8 deviations of chance with half as many */
     if (rank_figures(request, series, figures) && figures->share > 16.0 / (double)series->count) {
         g_autofree char *name = name_of(figures), *why = reason_of(figures, request->problem.tile);
-
         return g_strdup_printf(
             "+-%.2g %%; +-%.2g %% if %s were certain (%.0f %% of the variance; %s)", 100 * half,
             100 * sinh(asinh(half) * sqrt(1 - figures->share)), name, 100 * figures->share, why);
@@ -245,7 +229,6 @@ static int simulate_held(const struct duet__request *request, struct figure *fig
     struct duet__series series[DUET__HELD] = {{0}};
     char *policies[DUET__HELD + 1] = {NULL};
     int error;
-
     for (size_t i = 0; i < count; i++) {
         platforms[i] = *request->platform;
         platforms[i].hold = &figures[i].draw;
@@ -271,7 +254,6 @@ static double variance_of(const struct duet__series *series, size_t first, size_
 {
     double *y = logarithms(series);
     struct duet__summary summary;
-
     memmove(&y[first], &y[end], (series->count - end) * sizeof *y);
     summary = duet__summarise(y, series->count - (end - first));
     g_free(y);
@@ -289,7 +271,6 @@ static double compare_parts(const struct duet__series *all, const struct duet__s
     double *parts = g_new(double, all->count + 1);
     struct duet__summary summary;
     size_t units = 0;
-
     for (size_t first = 0, end; first < all->count; first = end) {
         end = first + 1;
         while (end < all->count && all->runs[end].seed / 2 == all->runs[first].seed / 2)
@@ -309,7 +290,6 @@ static void judge(const struct duet__series *all, struct figure *figures, unsign
                   uint64_t tile, struct duet__holding *out)
 {
     double error;
-
     duet__interval_find(all, &out->low_s, &out->high_s);
     out->half = half_of(all);
     for (unsigned i = 0; i < count; i++)
@@ -317,7 +297,6 @@ static void judge(const struct duet__series *all, struct figure *figures, unsign
     qsort(figures, count, sizeof *figures, by_share);
     for (out->count = 0; out->count < count; out->count++) {
         const struct figure *own = &figures[out->count];
-
         out->held[out->count] = (struct duet__held){name_of(own), reason_of(own, tile), own->share,
                                                     own->error, half_of(&own->series)};
         if (figures->share > 2 * figures->error && own->share > 0 &&
@@ -335,7 +314,6 @@ int duet__interval_hold(const struct duet__request *given, const char *interval,
     struct duet__request request = *given;
     size_t count = 0, simulated = 1;
     int error;
-
     request.config.interval = interval;
     request.config.noise = true;
     request.reps = DUET_PREDICTIVE_USUAL;

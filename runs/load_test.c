@@ -15,9 +15,7 @@
 static void test_read(void)
 {
     struct duet__load load = {.at_s = 3, .own_s = 4};
-
     const bool first[DUET__CORES_MOST] = {true}, other[DUET__CORES_MOST] = {[7] = true};
-
     g_assert_true(duet__load_read(ALL LINES, 0.01, NULL, &load));
     g_assert_cmpfloat(fabs(load.busy_s - 1.6), <, 1e-12);
     g_assert_cmpuint(load.cores, ==, 2);
@@ -41,11 +39,9 @@ static void test_broken(void)
                                         "cpu  1 2 3 4 5 6 7 8\ncpu0 1 2 x 4 5 6 7 8\n",
                                         "cpu0 1 2 3 4 5 6 7 8 9",
                                         "cpu  1 2 3 4 5 6 7 8\n"};
-
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         struct duet__load before = {.at_s = 1, .cores = 1}, load = {.at_s = 2};
         struct duet__disturbance between;
-
         g_assert_false(duet__load_read(texts[i], 0.01, NULL, &load));
         between = duet__load_between(&before, &load);
         g_assert_false(between.disturbed);
@@ -62,7 +58,6 @@ static struct duet__disturbance ten_seconds(double busy_s, double stolen_s, unsi
                                 .own_s = 1,
                                 .cores = cores};
     struct duet__load after = before;
-
     after.at_s += 10;
     after.own_s += 12;
     after.busy_s += busy_s;
@@ -76,7 +71,6 @@ static void test_between(void)
                              stolen = ten_seconds(12, 2, 2), many = ten_seconds(17, 0, 64),
                              exact = ten_seconds(11.9, 0, 2);
     char *text;
-
     g_assert_cmpfloat(fabs(quiet.others - 0.06), <, 1e-9);
     g_assert_false(quiet.disturbed);
     g_assert_cmpfloat(fabs(loop.others - 1), <, 1e-9);
@@ -101,7 +95,6 @@ static void test_short(void)
 {
     struct duet__load before = {.at_s = 1, .busy_s = 5, .own_s = 1, .cores = 2};
     struct duet__load after = {.at_s = 1.1, .busy_s = 5.12, .own_s = 1.1, .cores = 2};
-
     g_assert_false(duet__load_between(&before, &after).disturbed);
     after.busy_s += 0.02;
     g_assert_true(duet__load_between(&before, &after).disturbed);
@@ -112,7 +105,6 @@ static void test_here(void)
 {
     struct duet__load before = duet__load_now(), after;
     struct duet__disturbance between;
-
     do
         after = duet__load_now();
     while (after.own_s - before.own_s < 0.3);

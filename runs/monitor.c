@@ -58,7 +58,6 @@ static void hand_on(int number, siginfo_t *info, void *context)
 {
     ucontext_t *interrupted = context;
     int error = errno;
-
     sigaddset(&interrupted->uc_sigmask, number);
     info->si_code = SI_QUEUE; /* Linux lets only a process's first thread send others */
     if (syscall(SYS_rt_sigqueueinfo, getpid(), number, info)) /* kill() would be another sender */
@@ -69,13 +68,11 @@ static void hand_on(int number, siginfo_t *info, void *context)
 void duet__signals_hold(struct duet__signals *signals, bool children)
 {
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART};
-
     action.sa_sigaction = hand_on;
     sigemptyset(&action.sa_mask);
     sigemptyset(&signals->watched);
     for (size_t i = 0; i < G_N_ELEMENTS(held); i++) {
         bool child = held[i] == SIGCHLD;
-
         if (sigaction(held[i], NULL, &signals->actions[i]) == 0 &&
             (child ? children : signals->actions[i].sa_handler != SIG_IGN))
             sigaddset(&signals->watched, held[i]);
@@ -91,7 +88,6 @@ int duet__signals_take(const struct duet__signals *signals, double seconds)
     const struct timespec pause = {.tv_nsec = (long)(seconds * 1e9)};
     siginfo_t info;
     int number = sigtimedwait(&signals->watched, &info, &pause);
-
     if (number <= 0 || number == SIGCHLD || is_echo(number, &info))
         return 0;
     if (!atomic_load(&first)) {
@@ -106,7 +102,6 @@ void duet__signals_release(struct duet__signals *signals)
     const struct sigaction late = {.sa_sigaction = end_late,
                                    .sa_flags = (int)(SA_SIGINFO | SA_RESTART)};
     const bool taken = atomic_load(&first) != 0;
-
     for (size_t i = 0; i < G_N_ELEMENTS(held); i++)
         if (sigismember(&signals->watched, held[i]))
             sigaction(held[i], taken && held[i] != SIGCHLD ? &late : &signals->actions[i], NULL);
@@ -123,10 +118,8 @@ static void draw(struct duet__monitor *monitor)
 {
     uint64_t runs = atomic_load(&monitor->finished_runs), done = 0;
     struct duet_runtime *runtime = borrow(monitor);
-
     if (runtime) {
         uint64_t before = atomic_load(&monitor->before); /* first, as it follows what is done */
-
         done = duet_tasks_done(runtime);
         done = done > before ? done - before : 0; /* a count made meanwhile may be missing */
         atomic_store(&monitor->runtime, runtime);
@@ -140,7 +133,6 @@ static void draw(struct duet__monitor *monitor)
 static void die(struct duet__monitor *monitor, int number)
 {
     sigset_t one;
-
     duet__progress_clear(&monitor->progress);
     signal(number, SIG_DFL);
     sigemptyset(&one);
@@ -152,7 +144,6 @@ static void die(struct duet__monitor *monitor, int number)
 static void give_up(struct duet__monitor *monitor, int number)
 {
     struct duet_runtime *runtime;
-
     if (monitor->signalled)
         die(monitor, number);
     monitor->signalled = true;
@@ -179,7 +170,6 @@ static void end_if_stuck(struct duet__monitor *monitor)
     const bool in_policy = worker != DUET_NO_WORKER, opening = atomic_load(&monitor->opening) != 0;
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
-
     /* if all workers are idle, the application fills data, or other processes compute */
     const bool idle = !steps && !opening;
     if ((idle && !node) || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
@@ -212,11 +202,9 @@ static void *attend(void *argument)
 {
     double pause_s = 1e-3; /* short runs do not wait for this thread */
     struct duet__monitor *monitor = argument;
-
     while (!atomic_load(&monitor->over)) {
         int number = duet__signals_take(&monitor->signals, pause_s);
         unsigned opening = atomic_load(&monitor->opening);
-
         pause_s = fmin(2 * pause_s, 0.1);
         if (number)
             give_up(monitor, number);
@@ -252,7 +240,6 @@ static void tell_crash(int number)
          sigdescr_np(number), ")\n"};
     char line[PATH_MAX + 100];
     size_t length = 0;
-
     for (size_t i = 0; policy && i < G_N_ELEMENTS(parts); i++)
         length += g_strlcpy(line + length, parts[i], sizeof line - length);
     if (length < sizeof line)
@@ -263,7 +250,6 @@ static void tell_crash(int number)
 static void tell_exit(int status, void *unused)
 {
     const char *policy = atomic_exchange(&at_work, NULL);
-
     (void)unused;
     if (!policy)
         return;
@@ -277,7 +263,6 @@ static void expect_crashes(void)
 {
     const struct sigaction action = {.sa_handler = tell_crash, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;
-
     for (size_t i = 0; i < G_N_ELEMENTS(fatal); i++)
         if (!sigaction(fatal[i], NULL, &before) && before.sa_handler == SIG_DFL)
             sigaction(fatal[i], &action, NULL);
@@ -365,7 +350,6 @@ static void put_bar(struct duet__progress *progress, double share)
     static const char empty[] = "..............................";
     const int width = sizeof full - 1;
     int done;
-
     share = share > 1 ? 1 : share;
     done = (int)(share * width);
     fprintf(stderr, "\r[%.*s%.*s] %3.0f %%  ", done, full, width - done, empty, share * 100);
@@ -375,7 +359,6 @@ static void put_bar(struct duet__progress *progress, double share)
 void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_t runs)
 {
     double elapsed = duet__clock_s() - progress->start_s;
-
     done += progress->before_tasks;
     runs += progress->before_runs;
     /* runs that are over at once need no bar */

@@ -67,7 +67,6 @@ int duet__program_take(struct duet__request *request, char *const *argv,
     const size_t count = g_strv_length((char **)(uintptr_t)argv);
     struct duet__workload *workload;
     char **own;
-
     if (!*argv || !**argv)
         return duet_fail(message, DUET_EINVAL, "which program? -- PROGRAM ARGUMENTS...");
     if (!path && !strchr(*argv, G_DIR_SEPARATOR) && is_program(here))
@@ -137,7 +136,6 @@ static char *platform_text(const struct duet__request *request)
 {
     static char copied[] = "a platform in memory"; /* origins of figures are for people */
     struct duet__platform platform;
-
     if (!request->platform)
         return NULL;
     platform = *request->platform;
@@ -152,7 +150,6 @@ static int prepare(struct process *process, const struct duet__request *request,
 {
     char *text = platform_text(request);
     bool good = pipe(process->trace) == 0;
-
     for (int i = 0; i < 2 && good; i++)
         good = fcntl(process->trace[i], F_SETFD, FD_CLOEXEC) == 0;
     process->said = good ? tmpfile() : NULL;
@@ -174,7 +171,6 @@ static char **environment_of(const struct process *process, const struct duet__r
     g_autofree char *trace = name_of(process->trace[0]);
     g_autofree char *platform = process->platform ? name_of(fileno(process->platform)) : NULL;
     struct duet_config config = request->config;
-
     config.policy = policy;
     config.seed = request->seed;
     config.trace = trace;
@@ -196,7 +192,6 @@ static void set_up(void *data)
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     const struct process *process = data;
     sigset_t all;
-
     sigemptyset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     if (!process->own_session) /* an executor's child ignores these signals */
@@ -213,7 +208,6 @@ static int start(struct process *process, const struct duet__request *request, c
     const int target = 3; /* the program's descriptor of the pipe */
     g_auto(GStrv) environment = environment_of(process, request, policy, records);
     g_autoptr(GError) error = NULL;
-
     if (g_spawn_async_with_pipes_and_fds(NULL, (const char *const *)request->workload->program,
                                          (const char *const *)environment,
                                          G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH |
@@ -234,7 +228,6 @@ static ssize_t take(struct process *process)
 {
     char buffer[1 << 16];
     ssize_t got = read(process->trace[0], buffer, sizeof buffer);
-
     if (got > 0 && process->text->len <= (size_t)DUET__TRACE_MOST_MIB << 20)
         g_string_append_len(process->text, buffer, got);
     return MAX(got, 0);
@@ -244,11 +237,9 @@ static ssize_t take(struct process *process)
 static bool attend(struct process *process, struct duet__monitor *monitor)
 {
     enum { LOOK_MS = 100, CLOSED_US = 1000 };
-
     (void)fcntl(process->trace[0], F_SETFL, O_NONBLOCK);
     for (;;) {
         struct pollfd trace = {.fd = process->trace[0], .events = POLLIN};
-
         if (poll(&trace, 1, LOOK_MS) > 0 && take(process))
             continue;
         if (waitpid(process->pid, &process->status, WNOHANG) == process->pid)
@@ -277,7 +268,6 @@ static char *last_line(FILE *said)
     const bool cut = fseek(said, -END_MOST, SEEK_END) == 0 && ftell(said) > 0;
     size_t length;
     char *line, *rest;
-
     if (!cut)
         rewind(said);
     length = fread(end, 1, END_MOST, said);
@@ -300,7 +290,6 @@ static int judge(const struct process *process, struct duet_message *message)
     static const char head[] = "{\"displayTimeUnit\"";
     g_autofree char *line = last_line(process->said);
     const char *text = process->text->str;
-
     if (WIFSIGNALED(process->status))
         return duet_fail(message, DUET_ECANCELED, "the program was killed by signal %d (%s)%s",
                          WTERMSIG(process->status), strsignal(WTERMSIG(process->status)), line);
@@ -335,7 +324,6 @@ int duet__program_run(const struct duet__request *request, const char *policy,
     double start_s = duet__clock_s();
     struct duet__trace trace = {0};
     int error = prepare(&process, request, message);
-
     if (!error)
         error = start(&process, request, policy, records, message);
     if (!error && !attend(&process, monitor))

@@ -54,11 +54,9 @@ int duet__request_set_params(struct duet__request *request, char *const *params,
     const size_t count = params ? g_strv_length((char **)(uintptr_t)params) : 0;
     struct duet__setting *settings =
         duet__request_keep(request, g_new0(struct duet__setting, count + 1));
-
     for (size_t i = 0; i < count; i++) {
         char *name = duet__request_keep(request, g_strdup(params[i]));
         char *equals = strchr(name, '=');
-
         if (!equals || equals == name)
             return duet_fail(message, DUET_EINVAL, "--param takes NAME=VALUE, not '%s'", name);
         *equals = 0;
@@ -76,7 +74,6 @@ int duet__request_set_priorities(struct duet__request *request, const char *text
                                  struct duet_message *message)
 {
     enum duet__priorities ignored;
-
     request->config.priorities = duet__request_keep(request, g_strdup(text));
     return duet__priorities_read(text, &ignored, message);
 }
@@ -90,7 +87,6 @@ char *duet__request_settings(const struct duet__request *request)
 {
     const struct duet__problem *problem = &request->problem;
     GString *text;
-
     if (request->workload && request->workload->program)
         return g_strjoinv(" ", request->workload->program + 1);
     text = g_string_new(NULL);
@@ -104,7 +100,6 @@ char *duet__request_settings(const struct duet__request *request)
 unsigned duet__request_nodes(const struct duet__request *request)
 {
     const struct duet_grid grid = duet__nodes_wanted(&request->config);
-
     return grid.rows * grid.cols;
 }
 
@@ -112,7 +107,6 @@ char *duet__request_facts(const struct duet__request *request)
 {
     const struct duet_grid grid = duet__nodes_wanted(&request->config);
     g_autofree char *own = duet__request_settings(request);
-
     if (grid.rows * grid.cols == 1)
         return g_steal_pointer(&own);
     return g_strdup_printf("nodes=%ux%u%s%s", grid.rows, grid.cols, *own ? ", " : "", own);
@@ -130,7 +124,6 @@ static int add_policies(GPtrArray *names, const char *element, const struct duet
                         struct duet_message *message)
 {
     const struct duet_policy *policy;
-
     if (strcmp(element, "all") != 0) {
         g_ptr_array_add(names, g_strdup(element));
         return duet__policy_load(element, &policy, NULL, message);
@@ -148,7 +141,6 @@ int duet__policies_read(const char *list, const struct duet__request *request, c
     g_auto(GStrv) parts = g_strsplit(list ? list : "ws", ",", -1);
     int error =
         *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
-
     for (size_t i = 0; parts[i] && !error; i++)
         error = add_policies(names, parts[i], request, message);
     g_ptr_array_add(names, NULL);
@@ -166,7 +158,6 @@ int duet__request_set_policies(struct duet__request *request, const char *list,
 {
     g_strfreev(request->policies);
     int error = duet__policies_read(list, request, &request->policies, message);
-
     request->policy_count = error ? 0 : g_strv_length(request->policies);
     return error;
 }
@@ -195,7 +186,6 @@ char *duet__request_place(const struct duet__request *request)
     const unsigned nodes = duet__request_nodes(request);
     const char *network = request->config.network;
     char *one = duet__place(&request->config, request->platform_name), *all = one;
-
     if (nodes > 1) {
         all =
             g_strdup_printf("%s x %u%s%s", one, nodes, network ? ", " : "", network ? network : "");
@@ -207,7 +197,6 @@ char *duet__request_place(const struct duet__request *request)
 enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep)
 {
     const enum duet__recorded records = request->records;
-
     if (rep && (records == DUET_RECORDS_FIRST || records == DUET_RECORDS_TRACE))
         return DUET_RECORDS_NONE;
     return records == DUET_RECORDS_TRACE ? DUET_RECORDS_ACCESSES : records;
@@ -231,16 +220,13 @@ static char *estimated_of(const struct duet__request *request,
                           const struct duet__platform *platform, const struct duet_machine *machine)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-
     if (!*request->workload->kernels && platform->origin && strstr(platform->origin, "estimated"))
         return g_strdup_printf("all kernels of %s", machine->name);
     for (const char *const *kernel = request->workload->kernels; *kernel; kernel++) {
         g_autofree char *name = g_strdup_printf("%c%s", request->problem.precision, *kernel);
         bool estimated = false;
-
         for (unsigned a = 0; a < machine->arch_count; a++) {
             g_autofree char *origin = duet__platform_origin(platform, name, machine->archs[a].name);
-
             estimated |= strstr(origin, "estimated") != NULL;
         }
         if (estimated)
@@ -257,7 +243,6 @@ int duet__request_build(struct duet__request *request, struct duet_message *mess
     struct duet_machine machine;
     char *estimated = NULL;
     int error = platform ? 0 : duet__platform_load(request->config.simulate, &loaded, message);
-
     platform = platform ? platform : loaded;
     if (!error)
         error = duet__open_platform(platform, NULL, &request->config, NULL, &machine, message);
@@ -279,10 +264,8 @@ char *duet__own_options(const char *message)
 {
     static const char *const names[][2] = {{"--duet-links", "--link"}, {"--duet-", "--"}};
     char *text = g_strdup(message);
-
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         g_auto(GStrv) parts = g_strsplit(text, names[i][0], -1);
-
         g_free(text);
         text = g_strjoinv(names[i][1], parts);
     }

@@ -143,7 +143,6 @@ struct duet__disturbance duet__rounds_load(struct duet__rounds *rounds)
     const struct duet__disturbance load = duet__load_between(&rounds->before, &now);
     const GArray *noted = rounds->disturbed;
     size_t number = rounds->round + 1;
-
     if (load.disturbed && (!noted->len || g_array_index(noted, size_t, noted->len - 1) != number))
         g_array_append_val(rounds->disturbed, number);
     return load;
@@ -161,7 +160,6 @@ bool duet__rounds_next(struct duet__rounds *rounds)
 bool duet__rounds_opened(struct duet__rounds *rounds, int cpus, int gpus)
 {
     enum { GPUS_MOST = 1 << 16 };
-
     return !g_hash_table_add(rounds->opened, GINT_TO_POINTER(cpus * GPUS_MOST + gpus));
 }
 
@@ -170,7 +168,6 @@ static bool is_same(const struct duet__problem *one, const struct duet__problem 
     bool same = one->n == other->n && one->tile == other->tile && one->seed == other->seed &&
                 one->precision == other->precision && one->nodes.rows == other->nodes.rows &&
                 one->nodes.cols == other->nodes.cols && one->setting_count == other->setting_count;
-
     for (size_t i = 0; i < one->setting_count && same; i++)
         same = !strcmp(one->settings[i].name, other->settings[i].name) &&
                !strcmp(one->settings[i].value, other->settings[i].value);
@@ -180,7 +177,6 @@ static bool is_same(const struct duet__problem *one, const struct duet__problem 
 static void kept_discard(struct duet__rounds *rounds, size_t number)
 {
     struct duet__problem *problem = &rounds->kept[number].problem;
-
     if (problem->data)
         rounds->kept[number].workload->discard(problem->data);
     problem->data = NULL;
@@ -192,7 +188,6 @@ int duet__rounds_data(struct duet__rounds *rounds, size_t number,
 {
     struct duet__problem *kept = &rounds->kept[number].problem;
     int error = 0;
-
     if (!kept->data || rounds->kept[number].workload != workload || !is_same(kept, problem)) {
         kept_discard(rounds, number);
         rounds->kept[number].workload = workload;

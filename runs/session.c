@@ -19,7 +19,6 @@ static void advise(const struct duet__request *request, struct duet_message *mes
 {
     g_autofree char *how = duet__workload_measured(request->workload, &request->problem);
     g_auto(GStrv) parts = g_strsplit(message->text, DUET__OWN_TIMES, 2);
-
     duet_fail(message, DUET_ENOMODEL, "%s, or measure it on that machine: %s", parts[0], how);
 }
 
@@ -28,7 +27,6 @@ static int explain(const struct duet__session *session, int error, struct duet_m
 {
     const struct duet__request *request = session->request;
     const char *last = duet_last_message(session->runtime);
-
     if (error && !message->text[0]) {
         duet_fail(message, error, "%s", last[0] ? last : duet_strerror(error));
         if (error == DUET_ENOMODEL && !request->problem.graph)
@@ -53,7 +51,6 @@ static int check_schedule(struct duet__session *session, struct duet_message *me
     const struct duet_policy *policy;
     uint64_t tasks;
     int error = duet__policy_load(session->policy, &policy, NULL, message);
-
     if (error)
         return error;
     schedule = duet__followed(policy);
@@ -72,7 +69,6 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     struct duet_config config = request->config;
     unsigned nodes;
     int error;
-
     if (request->workload->program)
         return 0;
     error = check_schedule(session, message);
@@ -116,7 +112,6 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
 void duet__session_close(struct duet__session *session)
 {
     const bool over = session->error || given_up(session);
-
     if (!session->runtime)
         return;
     if (session->monitor)
@@ -146,7 +141,6 @@ static int compute(struct duet__session *session, struct duet_message *message)
     int error = request->workload->build(request->workload, session->runtime, &session->problem,
                                          &session->state, message);
     int waited;
-
     /* result of waiting, kept before another call replaces the message */
     explain(session, error, message);
     waited = duet_wait(session->runtime);
@@ -165,7 +159,6 @@ static int retrieve(struct duet__session *session, struct duet_message *message)
 {
     const struct duet__request *request = session->request;
     int error = 0;
-
     session->spent = !request->workload->retrieve;
     if (!session->spent && !request->config.simulate)
         error = request->workload->retrieve(session->runtime, session->state);
@@ -183,7 +176,6 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     struct duet__spent *spent;
     unsigned count;
     int error = 0;
-
     run->seed = request->seed;
     if (nodes > 1 && request->platform && request->config.simulate)
         error = duet__open_network(request->platform, &request->config, nodes, &network, message);
@@ -222,7 +214,6 @@ static int judge(const struct duet__session *session, struct duet__run *run,
                                       .stop = is_given_up,
                                       .context = (void *)(uintptr_t)session};
     int error;
-
     if (request->verify == DUET__VERIFY_NONE ||
         (request->verify == DUET__VERIFY_LAST && !session->last) ||
         duet_node(session->runtime) != 0)
@@ -239,7 +230,6 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     const struct duet__request *request = session->request;
     double start_s, computed_s;
     int error;
-
     if (session->problem.data)
         request->workload->fill(session->problem.data, session->runtime);
     /* nodes begin together, also after one of them has judged what they did last */
@@ -272,7 +262,6 @@ static int check_machine(const struct duet_machine *asked, const struct duet_mac
 {
     bool same = asked->worker_count == had->worker_count && asked->node_count == had->node_count &&
                 asked->arch_count == had->arch_count;
-
     for (unsigned w = 0; w < had->worker_count && same; w++)
         same = asked->workers[w].arch == had->workers[w].arch &&
                asked->workers[w].node == had->workers[w].node;
@@ -293,7 +282,6 @@ static int run_program(struct duet__session *session, struct duet__run *run,
     const bool records = run && record != DUET_RECORDS_NONE;
     int error =
         duet__program_run(request, session->policy, session->monitor, records, &own, message);
-
     if (!error)
         error = adopt_machine(request, own.recording.machine);
     if (!error)
@@ -310,7 +298,6 @@ int duet__session_run(struct duet__session *session, struct duet__run *run,
 {
     const bool program = session->request->workload->program != NULL;
     int error = 0;
-
     if (session->spent)
         duet__session_close(session);
     if (!session->runtime)
@@ -344,7 +331,6 @@ int duet__processes_agree(bool together, struct duet__monitor *monitor, int erro
                           struct duet_message *message)
 {
     const int number = duet__monitor_signal(monitor);
-
     if (number)
         error = number;
     if (together)
@@ -364,7 +350,6 @@ static int make_series(struct duet__session *session, struct duet__series *serie
 {
     const struct duet__request *request = session->request;
     int error = 0;
-
     for (size_t i = 0; i < request->warmups && !error; i++)
         error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &series->message);
     while (!error && series->count < request->reps) {
@@ -385,7 +370,6 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
 {
     struct duet__problem problem = request->problem;
     int error = 0, number = 0;
-
     problem.verify = request->verify != DUET__VERIFY_NONE;
     if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
@@ -397,7 +381,6 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
                                         .monitor = monitor,
                                         .problem = problem,
                                         .quiet = i > 0};
-
         series[i] = (struct duet__series){.policy = request->policies[i],
                                           .runs = g_new0(struct duet__run, request->reps)};
         number = make_series(&session, &series[i]);

@@ -62,7 +62,6 @@ static size_t count(int *number)
     OWNED(duet__request_fini) struct duet__request request;
     OWNED(duet__series_fini) struct duet__series series = {0};
     size_t finished;
-
     duet__request_init(&request);
     request.workload = &nothing;
     request.policies = g_strsplit("ws", ",", -1);
@@ -90,7 +89,6 @@ static size_t count(int *number)
 static void test_signal(void)
 {
     int number;
-
     interrupts = false;
     g_assert_cmpuint(count(&number), ==, 3);
     g_assert_cmpint(number, ==, 0);
@@ -116,7 +114,6 @@ static void subprocess_sender(void)
     sigset_t pending;
     static const int wanted[] = {SIGTERM, 0, SIGTERM}; /* the second one is the echo */
     pid_t sender;
-
     duet__signals_hold(&signals, false);
     sender = fork();
     for (int i = 0; !sender && i < 3; i++) {

@@ -47,7 +47,6 @@ struct watcher {
 static void *watch(void *argument)
 {
     const struct watcher *watcher = argument;
-
     for (;;) {
         atomic_store_explicit(watcher->done, duet_tasks_done(watcher->runtime),
                               memory_order_relaxed);
@@ -66,7 +65,6 @@ static int make_run(struct duet__request *request, const char *policy, size_t re
                                     .problem = request->problem};
     struct watcher *watcher;
     int error;
-
     if (request->workload->program) /* a program ends with this process */
         (void)setsid();
     request->seed += rep;
@@ -86,7 +84,6 @@ int duet__simulate_here(const struct duet__request *request, struct duet__run *r
                         struct duet_message *message)
 {
     struct duet__request own = *request;
-
     return make_run(&own, request->policies[0], 0, NULL, run, message);
 }
 
@@ -98,7 +95,6 @@ static void execute(uint64_t job, FILE *stream, void *data)
     const size_t policy = job / all->reps;
     struct duet__request request = all->variants ? all->variants[policy] : *all;
     struct result result = {0};
-
     result.error = make_run(&request, all->policies[policy], job % all->reps, &batch->counters[job],
                             &result.run, &result.message);
     duet__wire_write(stream, &result, 1, sizeof result);
@@ -114,7 +110,6 @@ static int read_result(const struct duet__ended *ended, struct duet__run *run,
     FILE *stream = ended->result ? fmemopen(ended->result, ended->length, "r") : NULL;
     struct result result = {0};
     int error = 0;
-
     if (!stream)
         return duet_fail(message, DUET_ECANCELED, "%s", ended->message.text);
     if (fread(&result, sizeof result, 1, stream) == 1 && result.error) {
@@ -143,7 +138,6 @@ static void note_failure(struct batch *batch, size_t index, int error,
 {
     const size_t reps = batch->request->reps;
     struct duet__series *series = &batch->series[index / reps];
-
     if (is_futile(batch, index))
         return;
     batch->failed[index / reps] = index % reps;
@@ -162,7 +156,6 @@ static void start_some(struct batch *batch)
         const size_t index = batch->next++;
         const bool futile = is_futile(batch, index);
         int error = futile ? 0 : duet__executor_give(batch->executor, index, true, &message);
-
         batch->finished += futile || error;
         if (error)
             note_failure(batch, index, error, &message);
@@ -178,7 +171,6 @@ static void finish(struct batch *batch, struct duet__ended *ended)
     int error =
         read_result(ended, &batch->series[index / request->reps].runs[index % request->reps],
                     &message);
-
     free(ended->result);
     batch->finished++;
     atomic_store(&batch->counters[index], duet__request_tasks(request));
@@ -191,10 +183,8 @@ static void draw(struct batch *batch)
 {
     const uint64_t tasks = duet__request_tasks(batch->request);
     uint64_t done = 0;
-
     for (size_t i = 0; i < batch->count; i++) {
         uint64_t own = atomic_load_explicit(&batch->counters[i], memory_order_relaxed);
-
         done += MIN(own, tasks); /* without tasks made by expansions */
     }
     duet__progress_draw(batch->progress, done, batch->finished);
@@ -205,10 +195,8 @@ static void gather(struct batch *batch, size_t policy)
 {
     const size_t reps = batch->request->reps;
     struct duet__series *series = &batch->series[policy];
-
     for (size_t i = 0; i < reps; i++) {
         struct duet__run run = series->runs[i];
-
         series->runs[i] = (struct duet__run){0};
         if (!batch->made[policy * reps + i])
             continue;
@@ -223,7 +211,6 @@ static void gather(struct batch *batch, size_t policy)
 static void attend(struct batch *batch)
 {
     struct duet__ended ended;
-
     if (duet__executor_take(batch->executor, 0.1, &ended))
         finish(batch, &ended);
     batch->number = duet__signals_take(&batch->signals, 0);
@@ -239,7 +226,6 @@ static void attend(struct batch *batch)
 static void run_all(struct batch *batch)
 {
     const struct duet__request *request = batch->request;
-
     batch->executor =
         duet__executor_new((unsigned)MIN(request->jobs, batch->count), execute, batch);
     batch->made = g_new0(bool, batch->count);
@@ -275,7 +261,6 @@ int duet__simulate(const struct duet__request *request, struct duet__progress *p
                           .progress = progress};
     const size_t bytes = batch.count * sizeof(*batch.counters);
     int error = 0;
-
     batch.counters = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (batch.counters == MAP_FAILED) {
         error = duet_fail(message, DUET_EIO, "cannot share memory: %s", strerror(errno));

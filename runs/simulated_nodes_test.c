@@ -13,7 +13,6 @@ static void make(const char *workload, const char *nodes, const char *network,
     OWNED(duet__request_fini) struct duet__request request;
     struct duet__progress progress;
     int number = 0;
-
     duet__request_init(&request);
     request.workload = duet__workload_find(workload);
     request.problem.n = 960 * TILES;
@@ -39,7 +38,6 @@ static void make(const char *workload, const char *nodes, const char *network,
 static const char **kernels_of(const struct duet__recording *recording)
 {
     const char **kernels = g_new0(const char *, TASKS + 1);
-
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_TASK) {
             g_assert_cmpuint(recording->events[i].id, <=, TASKS);
@@ -54,14 +52,12 @@ static void check_program(const struct duet__recording *four, const struct duet_
 {
     g_autofree const char **kernels = kernels_of(four), **expected = kernels_of(one);
     g_autoptr(GHashTable) data = g_hash_table_new(NULL, NULL), back = g_hash_table_new(NULL, NULL);
-
     for (unsigned i = 1; i <= TASKS; i++)
         g_assert_cmpstr(kernels[i], ==, expected[i]);
     g_assert_cmpuint(four->access_count, ==, one->access_count);
     for (size_t i = 0; i < one->access_count; i++) {
         const struct duet_trace_access *a = &four->accesses[i], *b = &one->accesses[i];
         gpointer of_a = GSIZE_TO_POINTER(a->handle), of_b = GSIZE_TO_POINTER(b->handle);
-
         g_assert_cmpuint(a->task, ==, b->task);
         g_assert_cmpuint(a->mode, ==, b->mode);
         if (!g_hash_table_contains(data, of_b)) {
@@ -79,11 +75,9 @@ static void check_messages(const struct duet__run *run)
     const struct duet__recording *recording = &run->recording;
     const struct duet_machine *machine = recording->machine;
     uint64_t messages = 0, bytes = 0;
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *message = &recording->events[i];
         bool used = false;
-
         if (message->kind != DUET_EVENT_COPY || !duet__is_message(machine, message))
             continue;
         messages++;
@@ -92,7 +86,6 @@ static void check_messages(const struct duet__run *run)
         g_assert_cmpfloat(message->start_s, <, message->end_s);
         for (size_t k = i; k < recording->event_count && !used; k++) {
             const struct duet_event *later = &recording->events[k];
-
             if (duet__host_of(machine, later->source) != message->destination ||
                 later->start_s < message->end_s)
                 continue;
@@ -117,11 +110,9 @@ static void check_path(const struct duet__run *run)
     struct duet__path path;
     double seconds = 0;
     unsigned messages = 0;
-
     duet__path_make(&run->recording, NULL, &path);
     for (guint i = 0; i < path.parts->len; i++) {
         const struct duet__path_part *part = &g_array_index(path.parts, struct duet__path_part, i);
-
         seconds += part->seconds;
         messages += part->state == DUET_STATE_MESSAGE;
     }
@@ -129,7 +120,6 @@ static void check_path(const struct duet__run *run)
     g_assert_cmpuint(messages, ==, 1);
     for (guint i = 1; i < path.steps->len; i++) {
         const struct duet__step *step = &g_array_index(path.steps, struct duet__step, i);
-
         g_assert_cmpfloat_with_epsilon(step->start_s, step[-1].end_s, 1e-9);
     }
     duet__path_fini(&path);
@@ -143,7 +133,6 @@ static void test_four(void)
 {
     struct duet__series four = {0}, again = {0}, one = {0};
     const struct duet__run *run;
-
     make("cholesky", "2x2", "torus:100Gbps,1us", &four);
     make("cholesky", "2x2", "torus:100Gbps,1us", &again);
     make("cholesky", NULL, NULL, &one);
@@ -172,7 +161,6 @@ static void test_hosts(void)
 {
     struct duet_node memories[] = {{.name = "host"}, {.name = "n1.host"}, {.name = "n1.gpu.host"}};
     const struct duet_machine machine = {.nodes = memories, .node_count = G_N_ELEMENTS(memories)};
-
     g_assert_cmpuint(duet__host_count(&machine), ==, 1);
     g_strlcpy(memories[0].name, "n0.host", sizeof memories[0].name);
     g_assert_cmpuint(duet__host_count(&machine), ==, 2);

@@ -52,7 +52,6 @@ static void kept_free(void *data)
 char *duet__program_name(const char *path)
 {
     char *name = g_path_get_basename(path);
-
     g_strcanon(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-.:+", '_');
     if (strlen(name) >= DUET_NAME_MAX)
         name[DUET_NAME_MAX - 1] = 0;

@@ -36,16 +36,13 @@ static int find_workers(struct state *state, struct duet_view *view)
 {
     const struct duet__schedule *schedule = state->schedule;
     const struct duet_machine *machine = duet_view_machine(view);
-
     for (unsigned i = 0; i < schedule->workers.list->len; i++) {
         const char *name = schedule->workers.list->pdata[i];
         unsigned w = 0;
-
         while (w < machine->worker_count && strcmp(machine->workers[w].name, name) != 0)
             w++;
         if (w == machine->worker_count) {
             g_autoptr(GString) known = g_string_new(NULL);
-
             for (unsigned k = 0; k < w && k < 16; k++)
                 g_string_append_printf(known, "%s%s", k ? ", " : "", machine->workers[k].name);
             duet_view_fail(view, DUET_EINVAL,
@@ -63,7 +60,6 @@ static int follow_init(void *self, struct duet_view *view)
 {
     struct state *state = self;
     const struct duet__schedule *schedule = duet_view_context(view);
-
     state->schedule = schedule;
     state->slack_s = duet_view_parameter(view, 0);
     state->workers = calloc(schedule->workers.list->len + 1, sizeof *state->workers);
@@ -79,7 +75,6 @@ static int follow_init(void *self, struct duet_view *view)
 static void follow_fini(void *self)
 {
     struct state *state = self;
-
     free(state->workers);
     free(state->taken);
 }
@@ -96,7 +91,6 @@ static const struct duet__planned *plan_of(const struct state *state, const stru
 {
     const uint64_t index = index_of(state, task);
     const struct duet__planned *tasks = state->schedule->tasks;
-
     return index < state->schedule->count && tasks[index].worker != DUET__UNPLANNED ? &tasks[index]
                                                                                     : NULL;
 }
@@ -110,7 +104,6 @@ static bool is_planned(const struct state *state, struct duet_view *view,
     const struct duet__planned *planned = plan_of(state, task);
     const char *kernel = duet_task_kernel(task), *path = schedule->path, *there;
     unsigned long long bytes = 0;
-
     for (size_t i = 0; i < duet_task_accesses(task); i++)
         bytes += duet_task_access_bytes(task, i);
     if (!planned) {
@@ -142,7 +135,6 @@ static void follow_push(void *self, struct duet_view *view, struct duet_task **b
 {
     struct state *state = self;
     const uint64_t first = duet_view_first_task(view);
-
     /* only the first task of a run, before which nothing is in flight, finds another number */
     if (atomic_load_explicit(&state->first, memory_order_acquire) != first) {
         atomic_fetch_add(&state->run, 1);
@@ -151,7 +143,6 @@ static void follow_push(void *self, struct duet_view *view, struct duet_task **b
     for (size_t i = 0; i < count; i++) {
         const struct duet__planned *planned = plan_of(state, batch[i]);
         struct duet_list *list = duet_view_shared(view);
-
         if (!is_planned(state, view, batch[i]))
             atomic_store(&state->failed, atomic_load(&state->run));
         else if (!state->taken)
@@ -164,7 +155,6 @@ static void follow_push(void *self, struct duet_view *view, struct duet_task **b
 static uint32_t next_of(const struct state *state, const struct following *worker)
 {
     uint64_t next = atomic_load(&worker->next);
-
     return next >> 32 == atomic_load(&state->run) ? (uint32_t)next : 0;
 }
 
@@ -191,7 +181,6 @@ static double score_next(void *context, const struct duet_view *view, const stru
 {
     const struct look *look = context;
     const struct duet__planned *planned = plan_of(look->state, task);
-
     return !planned || planned->worker != look->self->number || planned->place == look->next
                ? INFINITY
                : NAN;
@@ -223,7 +212,6 @@ static bool ends_earlier(const struct look *look, const struct duet_task *task,
     const uint32_t ahead = planned->place - MIN(next, planned->place);
     const uint32_t *order = schedule->order + schedule->first[planned->worker];
     const struct duet__planned *first = &schedule->tasks[order[planned->place - ahead]];
-
     return !(own_s > 0 && other_s > 0) ||
            (own_s + copies_s) / other_s * length <=
                length + (dated ? planned->start_s - first->start_s : ahead);
@@ -238,7 +226,6 @@ static double score_early(void *context, const struct duet_view *view, const str
     const struct look *look = context;
     const struct state *state = look->state;
     const struct duet__planned *planned = plan_of(state, task);
-
     if (!planned || (planned->worker == look->self->number && planned->place == look->next))
         return INFINITY;
     if (!duet_view_can_run(view, state->workers[planned->worker], task))
@@ -257,7 +244,6 @@ static void find_next(const struct state *state, struct look *look)
                  end = schedule->first[look->self->number + 1];
     const uint32_t run = atomic_load(&state->run);
     size_t at = first + look->next;
-
     while (at < end && atomic_load(&state->taken[schedule->order[at]]) == run)
         at++;
     look->next = (uint32_t)(at - first);
@@ -276,7 +262,6 @@ static struct duet_task *pop_early(struct state *state, struct duet_view *view, 
                         .next = next_of(state, own)};
     struct duet_task *task, *other;
     const struct duet__planned *planned;
-
     if (own->number != DUET__UNPLANNED) {
         find_next(state, &look);
         set_next(state, own, look.next);
@@ -302,7 +287,6 @@ static struct duet_task *follow_pop(void *self, struct duet_view *view, unsigned
     struct look look = {.state = state, .self = own, .next = next_of(state, own)};
     const struct duet__planned *planned;
     struct duet_task *task;
-
     if (atomic_load(&state->failed) && atomic_load(&state->failed) == atomic_load(&state->run))
         return duet_pop_own_or_shared(self, view, worker, now);
     if (state->taken)
@@ -318,11 +302,9 @@ static void follow_explain(void *self, struct duet_view *view, struct duet_messa
 {
     const struct state *state = self;
     const struct duet__schedule *schedule = state->schedule;
-
     for (unsigned i = 0; i < schedule->workers.list->len; i++) {
         const unsigned worker = state->workers[i];
         const size_t at = schedule->first[i] + next_of(state, duet_view_worker_state(view, worker));
-
         if (at >= schedule->first[i + 1] ||
             (*message->text && !duet_list_length(duet_view_list(view, worker))))
             continue;

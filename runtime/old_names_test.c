@@ -36,7 +36,6 @@ static void test_old_names(void)
     struct duet_handle *matrix = NULL, *vector = NULL, *temporary = NULL;
     struct duet_handle *rows[2], *cols[2];
     struct duet_codelet *one = define(duet, "set_one", set_one);
-
     must(duet, duet_matrix(duet, square, 2, 2, 2, sizeof *square, &matrix));
     must(duet, duet_vector(duet, &sum, 1, sizeof sum, &vector));
     must(duet, duet_temporary(duet, 1, 1, sizeof sum, &temporary));

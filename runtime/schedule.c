@@ -17,7 +17,6 @@
 static struct duet__schedule *schedule_new(const char *path)
 {
     struct duet__schedule *schedule = g_new0(struct duet__schedule, 1);
-
     schedule->path = g_strdup(path);
     schedule->workers = duet__texts_new();
     schedule->kernels = duet__texts_new();
@@ -48,7 +47,6 @@ struct duet__schedule *duet__schedule_copy(const struct duet__schedule *schedule
 {
     struct duet__schedule *copy = schedule_new(schedule->path);
     const size_t workers = schedule->workers.list->len;
-
     copy_texts(&copy->workers, &schedule->workers);
     copy_texts(&copy->kernels, &schedule->kernels);
     copy->count = schedule->count;
@@ -65,7 +63,6 @@ static gint by_date(gconstpointer left, gconstpointer right, gpointer tasks)
 {
     const struct duet__planned *a = (struct duet__planned *)tasks + *(const uint32_t *)left,
                                *b = (struct duet__planned *)tasks + *(const uint32_t *)right;
-
     if (a->worker != b->worker)
         return a->worker < b->worker ? -1 : 1;
     if (a->start_s != b->start_s)
@@ -77,7 +74,6 @@ void duet__schedule_arrange(struct duet__schedule *schedule)
 {
     uint32_t *order = schedule->order;
     size_t i = 0;
-
     g_qsort_with_data(order, (gint)schedule->planned, sizeof *order, by_date, schedule->tasks);
     for (unsigned w = 0; w < schedule->workers.list->len; w++) {
         schedule->first[w] = i;
@@ -112,7 +108,6 @@ static bool make_room(struct duet__schedule *schedule, size_t planned, uint64_t 
 static bool give(struct duet__schedule *schedule, uint64_t number, uint32_t worker)
 {
     struct duet__planned *task = &schedule->tasks[number - 1];
-
     if (task->worker != DUET__UNPLANNED)
         return false;
     task->worker = worker;
@@ -138,12 +133,10 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
     double begin_s = INFINITY;
     size_t planned = 0;
     int error = 0;
-
     for (unsigned w = 0; machine && w < machine->worker_count; w++)
         (void)duet__texts_number(&schedule->workers, machine->workers[w].name);
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (!counts(event))
             continue;
         planned++;
@@ -170,7 +163,6 @@ int duet__schedule_take(const char *path, const struct duet__recording *recordin
     for (size_t i = 0; i < recording->event_count && !error; i++) {
         const struct duet_event *event = &recording->events[i];
         struct duet__planned *task = counts(event) ? &schedule->tasks[event->id - first] : NULL;
-
         if (!task)
             continue;
         if (!give(schedule, event->id - first + 1, (uint32_t)event->worker))
@@ -205,7 +197,6 @@ void duet__schedule_unscale(struct duet__schedule *schedule, double scale)
 static gint by_start(gconstpointer left, gconstpointer right)
 {
     const struct duet_event *a = left, *b = right;
-
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
@@ -214,7 +205,6 @@ static gint by_start(gconstpointer left, gconstpointer right)
 static unsigned worker_named(const struct duet_machine *machine, const char *name)
 {
     unsigned w = 0;
-
     while (w < machine->worker_count && strcmp(machine->workers[w].name, name) != 0)
         w++;
     return w;
@@ -228,7 +218,6 @@ void duet__schedule_plan(const struct duet__schedule *schedule,
     struct duet_event *planned = g_new(struct duet_event, recording->event_count + 1);
     uint64_t first = UINT64_MAX;
     size_t count = 0;
-
     *out = (struct duet__run_plan){.tasks = *recording, .late_s = -INFINITY};
     out->tasks.makespan_s = schedule->makespan_s * scale;
     for (size_t i = 0; i < recording->event_count; i++)
@@ -239,7 +228,6 @@ void duet__schedule_plan(const struct duet__schedule *schedule,
         const size_t index = counts(event) ? event->id - first : schedule->count;
         const struct duet__planned *task = NULL;
         struct duet_event *own = &planned[count];
-
         if (index < schedule->count)
             task = &schedule->tasks[index];
         if (!task || task->worker == DUET__UNPLANNED || !(task->end_s >= task->start_s))
@@ -296,7 +284,6 @@ static int read_cell(struct reader *reader, const struct duet__json *at, unsigne
     struct cell cell = {column, 0, NAN};
     const char *name = NULL;
     int error = 0;
-
     if (duet__json_is_null(at))
         cell.value = NAN;
     else if (column == KERNELS)
@@ -315,7 +302,6 @@ static int read_member(const struct duet__json *at, const char *key, void *data)
     const char *text;
     struct item item;
     int error;
-
     for (unsigned i = 0; i < COLUMNS; i++)
         if (strcmp(key, columns[i]) == 0)
             return read_cell(reader, at, i);
@@ -338,12 +324,10 @@ static int set_columns(const struct reader *reader, struct duet_message *message
 {
     struct duet__schedule *schedule = reader->schedule;
     size_t counts[COLUMNS] = {0};
-
     for (guint i = 0; i < reader->columns->len; i++) {
         const struct cell *cell = &g_array_index(reader->columns, struct cell, i);
         size_t index = counts[cell->column]++;
         struct duet__planned *task = &schedule->tasks[MIN(index, schedule->count - 1)];
-
         if (cell->column == KERNELS)
             task->kernel = cell->kernel;
         else if (cell->column == STARTS)
@@ -375,7 +359,6 @@ static int read_file(const char *text, size_t length, struct duet__schedule *sch
     uint64_t highest = 0;
     int error =
         duet__json_each(text, length, schedule->path, inside, read_member, &reader, message);
-
     if (error)
         return error;
     for (guint i = 0; i < items->len; i++)
@@ -409,7 +392,6 @@ int duet__schedule_read(const char *text, size_t length, const char *path,
     struct duet__trace trace = {.world = NULL};
     struct duet__schedule *schedule;
     int error;
-
     if (g_strstr_len(text, (gssize)length, "\"traceEvents\"")) {
         error = duet__read_trace(text, length, path, &trace, message);
         if (!error)
@@ -446,7 +428,6 @@ bool duet__schedule_is(const char *path)
 void duet__schedule_offer(const char *path, const struct duet__schedule *schedule)
 {
     struct kept *kept = g_new0(struct kept, 1);
-
     *kept = (struct kept){.schedule = schedule, .offered = true};
     g_mutex_lock(&lock);
     if (!all)
@@ -475,7 +456,6 @@ int duet__schedule_load(const char *path, const struct duet__schedule **out,
     struct stat status = {0};
     struct kept *kept;
     int error = 0;
-
     g_mutex_lock(&lock);
     if (!all)
         all = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -507,7 +487,6 @@ static void write_column(struct duet__json_writer *json, const struct duet__sche
     duet__json_begin(json, columns[column], '[');
     for (size_t i = 0; i < schedule->count; i++) {
         const struct duet__planned *task = &schedule->tasks[i];
-
         if (column == KERNELS)
             duet__json_put_string(json, NULL,
                                   task->kernel ? schedule->kernels.list->pdata[task->kernel - 1]
@@ -526,7 +505,6 @@ static void write_column(struct duet__json_writer *json, const struct duet__sche
 void duet__schedule_write(FILE *stream, const struct duet__schedule *schedule, const char *machine)
 {
     struct duet__json_writer json = {.stream = stream};
-
     duet__json_begin(&json, NULL, '{');
     duet__json_break(&json, 2);
     duet__json_put_string(&json, "machine", machine);

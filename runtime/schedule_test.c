@@ -22,7 +22,6 @@ static char *text_of(const struct duet__schedule *schedule)
     char *text;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
-
     duet__schedule_write(stream, schedule, "here");
     fclose(stream);
     return text;
@@ -31,7 +30,6 @@ static char *text_of(const struct duet__schedule *schedule)
 static void test_read(void)
 {
     struct duet__schedule *schedule;
-
     WORKS(duet__schedule_read(small, strlen(small), "s.json", &schedule, hear()));
     g_assert_cmpuint(schedule->count, ==, 3);
     g_assert_cmpuint(schedule->planned, ==, 3);
@@ -55,7 +53,6 @@ static void check_again(const struct duet__schedule *schedule)
     g_autofree char *text = text_of(schedule);
     struct duet__schedule *again;
     char *second;
-
     if (duet__schedule_read(text, strlen(text), "s.json", &again, hear()))
         g_error("%s: %s", heard(), text);
     second = text_of(again);
@@ -71,12 +68,10 @@ static void test_mutated(void)
     const unsigned long rounds = wanted ? strtoul(wanted, NULL, 10) : 20000;
     GRand *random = g_rand_new_with_seed(37);
     unsigned long good = 0;
-
     for (unsigned long i = 0; i < rounds; i++) {
         g_autoptr(GString) text = g_string_new(small);
         struct duet__schedule *schedule;
         int error;
-
         testing_mutate(text, random);
         error = duet__schedule_read(text->str, text->len, "s.json", &schedule, hear());
         g_assert_true(!error == !*heard() && !strchr(heard(), '\n'));
@@ -111,7 +106,6 @@ static void test_plan(void)
     struct duet__schedule *schedule;
     struct duet__run_plan plan;
     struct duet_message message = {""};
-
     g_assert_cmpint(duet__schedule_read(small, strlen(small), "s.json", &schedule, &message), ==,
                     0);
     schedule->tasks[2].end_s = NAN;
@@ -166,7 +160,6 @@ static void follow(struct followed *t, const struct duet__schedule *schedule, co
     const struct duet_codelet_desc codelet = {.name = "add",
                                               .implementations = runs,
                                               .implementation_count = 1};
-
     duet__schedule_offer("rounds.json", schedule);
     duet_config_init(&config);
     config.cpus = 2;
@@ -184,7 +177,6 @@ static void follow(struct followed *t, const struct duet__schedule *schedule, co
 static void submit(struct followed *t, unsigned from, unsigned to)
 {
     int error = 0;
-
     for (unsigned i = from; i < to && !error; i++)
         error = duet_insert(t->runtime, t->codelet, DUET_RW, t->handles[i % DATA], 0);
 }
@@ -194,7 +186,6 @@ static void submit(struct followed *t, unsigned from, unsigned to)
 static void check_rounds(const struct duet__schedule *schedule, const char *policy)
 {
     struct followed t = {NULL};
-
     follow(&t, schedule, policy);
     for (unsigned round = 0; round < 200; round++) {
         if (round % 40 == 20) {
@@ -233,7 +224,6 @@ static void test_rounds(void)
     static const char text[] = "{\"schedule\": {\"cpu0\": [1, 3, 5, 7, 9, 11, 13, 15], "
                                "\"cpu1\": [2, 4, 6, 8, 10, 12, 14, 16]}}";
     struct duet__schedule *schedule;
-
     WORKS(duet__schedule_read(text, strlen(text), "rounds.json", &schedule, hear()));
     check_rounds(schedule, "rounds.json");
     check_rounds(schedule, "rounds.json:slack=0");

@@ -394,7 +394,6 @@ static int set_count(const struct duet__option *setting, const char *label, cons
 {
     uint64_t value = 0;
     int error = duet__parse_count(label, text, setting->low, setting->high, &value, message);
-
     if (!error && setting->bytes == sizeof(unsigned))
         *(unsigned *)field = (unsigned)value;
     else if (!error)
@@ -414,7 +413,6 @@ static int set_counts(const struct duet__option *option, struct duet__values *va
                         : duet_fail(message, DUET_EINVAL,
                                     "%s takes a list of whole numbers, not ''", label);
     uint64_t *items = g_new0(uint64_t, parts->len + 1);
-
     g_ptr_array_add(values->kept, items);
     for (guint i = 0; i < parts->len && !error; i++)
         error = duet__parse_count(label, parts->pdata[i], option->low, option->high, &items[i],
@@ -428,7 +426,6 @@ static int add_to_list(struct duet__values *values, char ***list, const char *te
 {
     const size_t count = *list ? g_strv_length(*list) : 0;
     char **longer = g_new0(char *, count + 2);
-
     if (count)
         memcpy(longer, *list, count * sizeof *longer);
     longer[count] = g_strdup(text);
@@ -447,7 +444,6 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     struct duet_grid grid;
     unsigned ignored = 0;
     int error = DUET_OK;
-
     switch (setting->kind) {
     case FLAG:
         return set_flag(label, text, field, message);
@@ -514,12 +510,10 @@ int duet__option_values(const struct duet__option *setting, const char *label, c
     const char *equals = strchr(text, '=');
     const guint first = values->len;
     int error;
-
     if (setting->kind == NETWORK) { /* a kind begins the next one, a file with a colon */
         char **networks =
             g_regex_split_simple(",(?=[a-z-]+:|(?:switch|fat-tree|dragonfly|torus)(?:,|$))", text,
                                  0, 0);
-
         for (char **network = networks; *network; network++)
             g_ptr_array_add(values, *network);
         g_free(networks);
@@ -535,7 +529,6 @@ int duet__option_values(const struct duet__option *setting, const char *label, c
     error = duet__parse_list(label, equals + 1, values, message);
     for (guint i = first; i < values->len; i++) {
         char *value = values->pdata[i];
-
         values->pdata[i] = g_strdup_printf("%.*s%s", (int)(equals + 1 - text), text, value);
         g_free(value);
     }
@@ -592,7 +585,6 @@ static bool read_number(const char **at, const char *ends, double *value, char *
 {
     char *end = NULL;
     size_t length;
-
     if (!g_ascii_isdigit(**at) || g_str_has_prefix(*at, "0x"))
         return false;
     *value = g_ascii_strtod(*at, &end);
@@ -617,7 +609,6 @@ static bool read_range(const char *element, const char *dots, struct range *rang
     const char *at = first, *rest = dots + 2;
     bool good =
         read_number(&at, "", &range->from, &unit) && read_number(&rest, ":*", &range->to, &last);
-
     range->sign = ':';
     range->step = 1;
     if (good && *rest) {
@@ -647,12 +638,10 @@ static int add_range(const char *option, const struct range *range, GPtrArray *v
 {
     static const double rounding = 1e-9;
     int error = 0;
-
     for (guint i = 0; !error; i++) {
         char digits[G_ASCII_DTOSTR_BUF_SIZE];
         double value =
             range->sign == ':' ? range->from + i * range->step : range->from * pow(range->step, i);
-
         if (value > range->to * (1 + rounding))
             break;
         if (value < 1e15 && fabs(value - round(value)) <= rounding * value)
@@ -674,11 +663,9 @@ int duet__parse_list(const char *option, const char *text, GPtrArray *values,
     g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal);
     const guint first = values->len;
     int error = *text ? 0 : values_add(option, g_strdup(""), values, message);
-
     for (char **part = parts; *part && !error; part++) {
         const char *dots = g_ascii_isdigit(**part) ? strstr(*part, "..") : NULL;
         struct range range = {.unit = NULL};
-
         if (!dots)
             error = values_add(option, g_strdup(*part), values, message);
         else if (read_range(*part, dots, &range))
@@ -692,7 +679,6 @@ int duet__parse_list(const char *option, const char *text, GPtrArray *values,
     }
     for (guint i = first; i < values->len && !error; i++) {
         char *key = values->pdata[i];
-
         while (*key == '0' && g_ascii_isdigit(key[1])) /* 0960 is 960 */
             key++;
         if (!g_hash_table_add(known, key) && *key)
@@ -708,7 +694,6 @@ int duet__parse_nodes(const char *option, const char *text, struct duet_grid *ou
     uint64_t first = 0, second = 1;
     bool good = words[0] && duet__scan_whole(words[0], 1, NODES_MOST, &first) &&
                 (!words[1] || duet__scan_whole(words[1], 1, NODES_MOST / first, &second));
-
     if (!good)
         return duet_fail(
             message, DUET_EINVAL,

@@ -56,7 +56,6 @@ static void draw_point(const struct sim *sim, const struct duet__class *klass, u
 {
     const char *name = sim->machine.archs[arch].name;
     double factor;
-
     look_up_point(sim, klass, arch, out);
     if (!sim->options.draws.runs || !sim->options.noise)
         return;

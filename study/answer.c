@@ -25,12 +25,10 @@ static void compare(const struct duet__results *results, const struct duet__cell
     const double *spans = results->spans;
     g_autoptr(GArray) differences = g_array_new(FALSE, FALSE, sizeof(double));
     struct duet__summary summary;
-
     for (size_t i = first->first, k = second->first;
          i < first->first + first->count && k < second->first + second->count;) {
         const uint64_t a = seeds[i], b = seeds[k];
         const double difference = (spans[k] - spans[i]) / first->mean_s;
-
         if (a == b)
             g_array_append_val(differences, difference);
         i += a <= b;
@@ -63,10 +61,8 @@ static double chance_of(const struct duet__results *results, size_t index, size_
     const struct duet__cell *all = &results->cells[results->cases[index]], *own = all + rank;
     const size_t count = results->cases[index + 1] - results->cases[index];
     size_t best = 0;
-
     for (size_t i = own->first; i < own->first + own->count; i++) {
         bool shortest = true;
-
         for (size_t k = 0; k < count && shortest; k++)
             shortest =
                 k == rank || span_of(results, &all[k], results->seeds[i]) >= results->spans[i];
@@ -88,7 +84,6 @@ struct duet__lead duet__study_lead(const struct duet__results *results, size_t i
     struct duet__lead lead = {.others = others, .mean = NAN, .reach = INFINITY};
     guint close = 0;
     bool even = false;
-
     for (guint i = others; i > 0; i--) {
         compare(results, best, best + i, others, &lead.mean, &lead.reach);
         close += lead.mean <= lead.reach;
@@ -112,7 +107,6 @@ struct duet__lead duet__study_lead(const struct duet__results *results, size_t i
 static char *choice_of(const struct duet__results *results, const struct duet__cell *cell)
 {
     GString *text = g_string_new(NULL);
-
     for (guint i = results->case_varied; i < results->varied->len; i++)
         g_string_append_printf(text, "%s%s", text->len ? " " : "",
                                duet__level_text(results, cell, i));
@@ -125,7 +119,6 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
 {
     const struct duet__cell *best = &results->cells[results->cases[index]];
     struct duet__lead lead = duet__study_lead(results, index);
-
     if (rank) {
         compare(results, best, best + rank, lead.others, &lead.mean, &lead.reach);
         if (isfinite(lead.reach))
@@ -152,7 +145,6 @@ static void put_case(struct duet__table *table, const struct duet__results *resu
 {
     const struct duet__cell *best = &results->cells[results->cases[index] + rank];
     const double rate = best->flops > 0 ? best->flops / best->mean_s : NAN;
-
     for (guint i = 0; i < results->varied->len; i++)
         duet__table_say(table, duet__level_text(results, best, i));
     duet__table_print(table, "%.*f", duet__decimals(best->mean_s, 5), best->mean_s);
@@ -171,7 +163,6 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
 {
     const bool chosen = results->case_varied < results->varied->len;
     g_autoptr(GString) sides = g_string_new(NULL);
-
     for (guint i = 0; i < results->varied->len; i++)
         g_string_append_c(sides, i < results->case_varied ? 'l' : 't');
     g_string_append(sides, results->repeated ? "rrrr" : "rrr");
@@ -200,14 +191,12 @@ struct tally {
 static GHashTable *count(const struct duet__results *results)
 {
     GHashTable *tallies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
-
     for (size_t c = 0; c < results->case_count; c++)
         for (size_t i = results->cases[c]; i < results->cases[c + 1]; i++) {
             const struct duet__cell *cell = &results->cells[i];
             g_autofree char *name = choice_of(results, cell);
             struct tally *tally = g_hash_table_lookup(tallies, name);
             const double ratio = cell->mean_s / results->cells[results->cases[c]].mean_s;
-
             if (!tally) {
                 tally = g_new0(struct tally, 1);
                 g_hash_table_insert(tallies, g_steal_pointer(&name), tally);
@@ -228,14 +217,12 @@ char *duet__study_advice(const struct duet__results *results)
     const struct tally *best = NULL;
     GHashTableIter iterator;
     void *key, *value;
-
     if (cases < 2 || results->case_varied == results->varied->len)
         return NULL;
     tallies = count(results);
     g_hash_table_iter_init(&iterator, tallies);
     while (g_hash_table_iter_next(&iterator, &key, &value)) {
         const struct tally *tally = value;
-
         if (tally->cases < cases)
             continue;
         if (!best || tally->logarithm < best->logarithm ||
@@ -266,7 +253,6 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
     const guint index = duet__study_ranked(results);
     const struct duet__varied *varied;
     struct duet__ranking ranking;
-
     if (index == results->varied->len)
         return;
     varied = duet__varied(results, index);
@@ -330,7 +316,6 @@ char *duet__study_commands(const struct duet__store *store, const char *other)
 {
     sqlite3_stmt *row = duet__store_ask(store, NULL, "SELECT command FROM studies ORDER BY rowid");
     GString *text = g_string_new(NULL);
-
     while (row && sqlite3_step(row) == SQLITE_ROW)
         g_string_append_printf(text, "%s%s", text->len ? "\n" : "",
                                (const char *)sqlite3_column_text(row, 0));
@@ -354,13 +339,11 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
     int error = duet__results_read(&results, store, best, message);
     const size_t cases = results.case_count, lines = cases == 1 ? results.cell_count : cases,
                  shown = every ? lines : MIN(lines, CASES_SHOWN);
-
     if (!error && !cases) {
         fputs("no run has a result\n", stream);
         put_remarks(stream, "\n", "without a result", duet__study_failed(store));
     } else if (!error) {
         g_autofree char *advice = duet__study_advice(&results);
-
         put_remarks(stream, "", "estimated, not measured", duet__study_estimated(store));
         put_remarks(stream, "", "made by several builds of duet", duet__study_builds(store));
         put_heading(&table, &results);
@@ -387,7 +370,6 @@ int duet__study_csv(FILE *stream, const struct duet__store *store, struct duet_m
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
     sqlite3_stmt *row = duet__store_ask(store, message, "SELECT * FROM runs ORDER BY id");
     int step;
-
     if (!row)
         return DUET_EIO;
     do {
@@ -396,7 +378,6 @@ int duet__study_csv(FILE *stream, const struct duet__store *store, struct duet_m
             const char *name = sqlite3_column_name(row, i);
             const int type =
                 csv.csv == DUET__CSV_HEADING ? SQLITE_NULL : sqlite3_column_type(row, i);
-
             if (type == SQLITE_INTEGER)
                 duet__json_put_integer(&csv, name, (uint64_t)sqlite3_column_int64(row, i));
             else if (type == SQLITE_FLOAT)

@@ -80,7 +80,6 @@ static void put_mark(GString *svg, double x, double y, size_t level)
          "M-1.7-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5V-1.7H-1.7Z",
          "M0-2.4L2.6-5L5-2.6L2.4 0L5 2.6L2.6 5L0 2.4L-2.6 5L-5 2.6L-2.4 0L-5-2.6L-2.6-5Z",
          "M-5 0L-2.5-4.4H2.5L5 0L2.5 4.4H-2.5Z"};
-
     duet__svg_put(svg, "<path fill=\"%s\" d=\"%s\" transform=\"translate(%.1f %.1f)\"/>\n",
                   duet__svg_colours[level % DUET__SVG_COLOURS],
                   forms[(level + level / DUET__SVG_COLOURS) % G_N_ELEMENTS(forms)], x, y);
@@ -96,7 +95,6 @@ static void put_text(GString *svg, double x, double y, const char *anchor, const
 static double longest(const struct factor *factor)
 {
     size_t most = 0;
-
     for (size_t i = 0; i < factor->count; i++)
         most = MAX(most, duet__text_width(factor->names[i]));
     return (double)most * CHARACTER;
@@ -107,14 +105,12 @@ static double longest(const struct factor *factor)
 static double along(const struct factor *x, size_t place)
 {
     const double *numbers = x->numbers;
-
     if (!numbers)
         return LEFT + WIDTH * ((double)place + 0.5) / (double)x->count;
     const double least = numbers[0], range = numbers[x->count - 1] - least;
     const double step = least > 0 && x->count > 2 ? numbers[1] - least : 0;
     bool geometric = step > 0;
     double part = range > 0 ? (numbers[place] - least) / range : 0.5;
-
     for (size_t i = 2; geometric && i < x->count; i++)
         geometric = fabs(numbers[i] / numbers[i - 1] / (1 + step / least) - 1) < 0.01;
     if (geometric || (step > 0 && range > 10 * (double)(x->count - 1) * step))
@@ -130,10 +126,8 @@ static void put_levels(GString *svg, struct chart *chart, double bottom)
     const bool turned = !x->numbers && most + CHARACTER > WIDTH / (double)x->count;
     g_autofree char *title = g_strdelimit(g_strdup(x->name), "_", ' ');
     double last = 0;
-
     for (size_t i = 0; i < x->count; i++) {
         const double at = along(x, i), half = (double)duet__text_width(x->names[i]) * CHARACTER / 2;
-
         duet__svg_put(svg, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", at, bottom);
         if (turned) {
             duet__svg_put(svg, "<g transform=\"translate(%.1f %.1f) rotate(-35)\">", at + 4,
@@ -161,7 +155,6 @@ static double up(const struct scale *scale, double value)
 {
     const double part = scale->logarithmic ? log(value / scale->low) / log(scale->high / scale->low)
                                            : value / scale->high;
-
     return scale->bottom - part * (scale->bottom - TOP);
 }
 
@@ -169,7 +162,6 @@ static void put_tick(GString *svg, const struct scale *scale, double value)
 {
     g_autofree char *digits = g_strdup_printf("%.4g", value * scale->unit);
     const double y = up(scale, value);
-
     if (value < scale->low || value > scale->high)
         return;
     duet__svg_put(svg, "<path class=\"grid\" d=\"M%d %.1fh%d\"/>\n", LEFT, y, WIDTH);
@@ -188,7 +180,6 @@ static double ideal_at(const struct chart *chart, size_t place)
 static double reach_of(const struct chart *chart, const struct point *point)
 {
     const double reach_s = point->cell->reach_s;
-
     return chart->measure == MAKESPAN && isfinite(reach_s) ? reach_s : 0;
 }
 
@@ -203,7 +194,6 @@ static struct scale put_scale(GString *svg, const struct chart *chart, double bo
                           .unit = 1,
                           .high = ideal_at(chart, chart->x->count - 1)};
     const char *name = names[chart->measure];
-
     for (guint i = 0; i < chart->points->len; i++) {
         scale.low = fmin(scale.low, point_of(chart, i)->y / 1.1);
         scale.high =
@@ -217,7 +207,6 @@ static struct scale put_scale(GString *svg, const struct chart *chart, double bo
     scale.low = scale.logarithmic ? scale.low : 0;
     const double step = duet__svg_step(scale.high, 6);
     const bool wide = scale.logarithmic && scale.high > 160 * scale.low;
-
     for (int i = 0; i * step <= scale.high && !scale.logarithmic; i++)
         put_tick(svg, &scale, i * step);
     for (int i = -9; i < 9 && scale.logarithmic; i++)
@@ -239,7 +228,6 @@ struct line_end {
 static int compare_ends(const void *first, const void *second)
 {
     const struct line_end *a = first, *b = second;
-
     return a->y < b->y ? -1 : a->y > b->y ? 1 : a->line < b->line ? -1 : a->line > b->line;
 }
 
@@ -265,11 +253,9 @@ static double put_line(GString *svg, const struct chart *chart, const struct sca
     static const char *const dashes[] = {"none", "7 3", "2 3", "9 3 2 3", "12 4", "5 2 2 2 2 2"};
     g_autoptr(GString) path = g_string_new(NULL), marks = g_string_new(NULL);
     double y = NAN;
-
     for (guint i = 0; i < chart->points->len; i++) {
         const struct point *point = point_of(chart, i);
         const double x = along(chart->x, point->x), reach_s = reach_of(chart, point);
-
         if (point->by != line)
             continue;
         y = up(scale, point->y);
@@ -297,7 +283,6 @@ static void draw_lines(GString *svg, struct chart *chart)
     const struct scale scale = put_scale(svg, chart, bottom);
     struct line_end *ends = g_new(struct line_end, lines);
     size_t known = 0;
-
     put_levels(svg, chart, bottom);
     for (size_t i = 1; i < chart->x->count && ideal_at(chart, i) > 0; i++)
         duet__svg_put(svg, "<path class=\"ideal\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n",
@@ -320,7 +305,6 @@ static void row_of_line(struct duet__json_writer *csv, const struct chart *chart
                         const struct point *point)
 {
     const struct duet__cell *cell = point->cell;
-
     for (guint i = 0; i < chart->results->varied->len; i++)
         duet__json_put_string(csv, duet__varied(chart->results, i)->name,
                               duet__level_text(chart->results, cell, i));
@@ -339,10 +323,8 @@ static void draw_effects(GString *svg, struct chart *chart)
 {
     g_autoptr(GString) rows = g_string_new(NULL);
     double low = 0, high = 0, left = 0, y = TOP - 30;
-
     for (guint i = 0; i < chart->points->len; i++) {
         const struct factor *factor = &chart->x[point_of(chart, i)->x];
-
         low = fmin(low, point_of(chart, i)->y);
         high = fmax(high, point_of(chart, i)->y);
         left = fmax(left, 24 + fmax(longest(factor), (double)strlen(factor->name) * CHARACTER));
@@ -350,15 +332,12 @@ static void draw_effects(GString *svg, struct chart *chart)
     const double step = duet__svg_step(high > low ? high - low : 1, 6);
     const int first = (int)floor(low / step), last = (int)ceil(high / step);
     const double unit = WIDTH / fmax(1, last - first), zero = left - unit * first;
-
     for (guint i = 0; i < chart->points->len; i++) {
         const struct point *point = point_of(chart, i);
         const struct factor *factor = &chart->x[point->x];
         const double x = zero + unit * point->y / step;
-
         if (!i || point->x != point[-1].x) {
             g_autofree char *share = g_strdup_printf("%.1f %%", 100 * factor->ranking.share);
-
             y += LINE * 1.4;
             put_text(rows, 8, y + 4.5, "start", factor->name);
             put_text(rows, left + WIDTH + 70, y + 4.5, "end", share);
@@ -370,7 +349,6 @@ static void draw_effects(GString *svg, struct chart *chart)
     }
     for (int i = first; i <= last; i++) {
         g_autofree char *text = i ? g_strdup_printf("%+.4g %%", 100 * i * step) : g_strdup("0");
-
         duet__svg_put(svg, "<path class=\"%s\" d=\"M%.1f %dV%.1f\"/>\n", i ? "grid" : "axis",
                       zero + unit * i, TOP - 18, y + LINE);
         put_text(svg, zero + unit * i, y + 2 * LINE, "middle", text);
@@ -384,7 +362,6 @@ static void row_of_effect(struct duet__json_writer *csv, const struct chart *cha
                           const struct point *point)
 {
     const struct factor *factor = &chart->x[point->x];
-
     duet__json_print(csv, "setting: %s, explains: %g, value: %s, ratio: %g", factor->name,
                      factor->ranking.share, factor->texts[point->by], 1 + point->y);
 }
@@ -403,20 +380,17 @@ static void draw_ranking(GString *svg, struct chart *chart)
     size_t joined = 0; /* last point that the bars so far reach */
     g_autofree char *critical =
         g_strdup_printf("critical difference %.2f (Nemenyi, 5 %%)", ranking->distance);
-
     duet__svg_put(svg, "<path class=\"axis\" d=\"M%.1f %dv8m0 -4h%.1fm0 -4v8M%.1f %.1fh%d\"/>\n",
                   left, TOP - 14, reach, left, axis, WIDTH);
     put_text(svg, left, TOP + 9, "start", critical);
     for (int rank = 1; rank <= (int)count; rank += rank == 1 && step > 1 ? step - 1 : step) {
         g_autofree char *text = g_strdup_printf("%d", rank);
-
         duet__svg_put(svg, "<path class=\"axis\" d=\"M%.1f %.1fv-5\"/>\n", left + (rank - 1) * unit,
                       axis);
         put_text(svg, left + (rank - 1) * unit, axis - 9, "middle", text);
     }
     for (size_t i = 0; i < count; i++) {
         size_t last = i;
-
         while (last + 1 < count && points[last + 1].y < points[i].y + ranking->distance)
             last++;
         if (last == i || last <= joined)
@@ -434,7 +408,6 @@ static void draw_ranking(GString *svg, struct chart *chart)
         const char *name = chart->x->names[chart->x->places[points[i].by]];
         g_autofree char *text = right ? g_strdup_printf("(%.2f) %s", points[i].y, name)
                                       : g_strdup_printf("%s (%.2f)", name, points[i].y);
-
         duet__svg_put(svg, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n",
                       left + (points[i].y - 1) * unit, axis, y, edge);
         put_text(svg, edge + (right ? 6 : -6), y + 4.5, right ? "start" : "end", text);
@@ -447,7 +420,6 @@ static void row_of_ranking(struct duet__json_writer *csv, const struct chart *ch
                            const struct point *point)
 {
     const struct duet__ranking *ranking = &chart->x->ranking;
-
     duet__json_print(csv, "value: %s, mean_rank: %g, p: %g, critical_difference: %g, cases: %zu",
                      chart->x->texts[point->by], point->y, ranking->against[point->by],
                      ranking->distance, ranking->cases);
@@ -470,7 +442,6 @@ static void put_svg(FILE *stream, const void *data)
 {
     struct chart chart = *(const struct chart *)data;
     g_autoptr(GString) svg = g_string_new(NULL);
-
     put_text(svg, 8, 18, "start", chart.title);
     chart.draw(svg, &chart);
     chart.width = MAX(chart.width, 16 + (int)duet__text_width(chart.title) * CHARACTER);
@@ -484,7 +455,6 @@ static void put_csv(FILE *stream, const void *data)
 {
     const struct chart *chart = data;
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
-
     for (guint line = 0; line <= chart->points->len; line++) {
         chart->row(&csv, chart, point_of(chart, line ? line - 1 : 0));
         duet__csv_end(&csv);
@@ -495,7 +465,6 @@ static void write_file(struct output *output, const struct chart *chart, const c
                        duet__file_fn *contents)
 {
     g_autofree char *path = g_strconcat(output->folder, "/", chart->name, ending, NULL);
-
     if (!output->error)
         output->error = duet__file_write(path, contents, chart, output->message);
 }
@@ -504,12 +473,10 @@ static void write_file(struct output *output, const struct chart *chart, const c
 static void write_chart(struct output *output, struct chart *chart)
 {
     const unsigned known = output->names.list->len;
-
     if (chart->points->len) {
         g_strcanon(chart->name, G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "-_.+=", '_');
         if (duet__texts_number(&output->names, chart->name) <= known) {
             char *name = g_strdup_printf("%s-%u", chart->name, known);
-
             g_free(chart->name);
             chart->name = name;
         }
@@ -541,11 +508,9 @@ static char *title_of(const struct output *output, const struct duet__cell *cell
 {
     const GPtrArray *constants = output->results->constants;
     GString *title = g_string_new(NULL), *best = g_string_new(NULL);
-
     for (guint i = 0; i < constants->len; i += 2) {
         const char *name = constants->pdata[i];
         g_autofree char *value = g_strdup(constants->pdata[i + 1]);
-
         duet__names_shorten(&value, 1, 0);
         if (!strcmp(name, "workload") || !strcmp(name, "program"))
             g_string_prepend(title, value);
@@ -557,7 +522,6 @@ static char *title_of(const struct output *output, const struct duet__cell *cell
     for (guint i = 0; i < output->results->varied->len && cell; i++) {
         const struct factor *factor = &output->factors[i];
         const char *value = factor->names[factor->places[cell->levels[i]]];
-
         if (factor == x || factor == by)
             continue;
         if (i >= output->results->problem_varied) {
@@ -583,7 +547,6 @@ static double measure_of(const struct chart *chart, size_t place, const struct d
 {
     const double number = chart->x->numbers ? chart->x->numbers[place] : 0;
     const double speedup = cell && base && number > 0 ? base->mean_s / cell->mean_s : 0;
-
     return !cell                                   ? 0
            : chart->measure == MAKESPAN            ? cell->mean_s
            : chart->measure == SPEED               ? cell->flops / cell->mean_s
@@ -601,12 +564,10 @@ static void write_lines(struct output *output, const struct factor *x, const str
     const size_t lines = by ? by->count : 1, all = x->count * lines;
     g_autofree const struct duet__cell **best = g_new0(const struct duet__cell *, all);
     size_t base = 0;
-
     for (size_t i = 0; i < results->cell_count; i++) {
         const struct duet__cell *cell = &results->cells[i];
         const size_t line = by ? by->places[cell->levels[by->index]] : 0;
         const struct duet__cell **place = &best[x->places[cell->levels[x->index]] * lines + line];
-
         if (same_problem(output, cell, like, x, by) && (!*place || cell->mean_s < (*place)->mean_s))
             *place = cell;
     }
@@ -623,13 +584,11 @@ static void write_lines(struct output *output, const struct factor *x, const str
                               .points = g_array_new(FALSE, FALSE, sizeof(struct point)),
                               .draw = draw_lines,
                               .row = row_of_line};
-
         chart.name = g_strdup_printf("%s-over-%s%s", measures[m], x->name, file->str);
         for (size_t i = 0; i < all; i++) {
             const struct point point = {best[i], i / lines, i % lines,
                                         measure_of(&chart, i / lines, best[i],
                                                    best[base * lines + i % lines])};
-
             if (point.y > 0)
                 g_array_append_val(chart.points, point);
         }
@@ -643,13 +602,11 @@ static void write_over(struct output *output, const struct factor *x)
     const struct duet__results *results = output->results;
     g_autoptr(GPtrArray) problems = g_ptr_array_new();
     const struct factor *by = NULL;
-
     for (guint i = results->varied->len; i-- > 0;)
         if (&output->factors[i] != x && !(by && !strcmp(by->name, "policy")))
             by = &output->factors[i];
     for (size_t i = 0; i < results->cell_count; i++) {
         bool known = false;
-
         for (guint k = problems->len; k-- > 0 && !known;)
             known = same_problem(output, &results->cells[i], problems->pdata[k], x, by);
         if (!known)
@@ -670,7 +627,6 @@ static void write_rankings(struct output *output)
                             .draw = draw_effects,
                             .row = row_of_effect};
     g_autofree char *title = title_of(output, NULL, NULL, NULL, NULL);
-
     for (guint f = output->results->problem_varied; f < output->results->varied->len; f++) {
         const struct factor *factor = &output->factors[f];
         const struct duet__ranking *ranking = &factor->ranking;
@@ -680,14 +636,12 @@ static void write_rankings(struct output *output)
                               .points = g_array_new(FALSE, FALSE, sizeof(struct point)),
                               .draw = draw_ranking,
                               .row = row_of_ranking};
-
         chart.title = g_strdup_printf("%s: mean rank of %s in %zu cases", title, factor->name,
                                       ranking->cases);
         for (size_t i = 0; i < ranking->levels && ranking->cases > 1; i++) {
             const size_t level = factor->levels[i], ranked = ranking->order[i];
             const struct point effect = {NULL, f, level, ranking->ratios[level] - 1};
             const struct point rank = {NULL, 0, ranked, ranking->ranks[ranked]};
-
             g_array_append_val(effects.points, effect);
             g_array_append_val(chart.points, rank);
         }
@@ -705,7 +659,6 @@ static bool read_number(const char *level, double *number, const char **unit)
 {
     static const char *const sizes[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     char *rest = NULL;
-
     *number = g_ascii_isdigit(*level) ? g_ascii_strtod(level, &rest) : 0;
     *unit = rest;
     for (size_t i = 1; rest && i < G_N_ELEMENTS(sizes); i++)
@@ -723,7 +676,6 @@ static void factor_init(struct factor *factor, const struct duet__varied *varied
     double *numbers = g_new0(double, count);
     const char *unit = NULL, *other = NULL;
     bool all = true;
-
     *factor = (struct factor){.name = varied->name,
                               .index = index,
                               .count = count,
@@ -739,7 +691,6 @@ static void factor_init(struct factor *factor, const struct duet__varied *varied
     factor->numbers = all ? g_new0(double, count) : NULL;
     for (size_t i = 0; i < count; i++) {
         size_t place = 0;
-
         for (size_t k = 0; k < count; k++)
             place += all && (numbers[k] < numbers[i] || numbers[k] > numbers[i])
                          ? numbers[k] < numbers[i]
@@ -758,7 +709,6 @@ static void factor_init(struct factor *factor, const struct duet__varied *varied
 static void factor_fini(void *data)
 {
     struct factor *factor = data;
-
     g_strfreev(factor->names);
     g_free(factor->numbers);
     g_free(factor->places);
@@ -775,7 +725,6 @@ int duet__study_charts(const char *folder, const struct duet__store *store, cons
     g_autoptr(GArray) factors = g_array_new(FALSE, TRUE, sizeof(struct factor));
     struct output output = {folder, &results, NULL, duet__texts_new(), message, error};
     bool numbers = false;
-
     g_array_set_clear_func(factors, factor_fini);
     output.factors = (struct factor *)(void *)g_array_set_size(factors, count)->data;
     for (guint i = 0; i < count; i++) {

@@ -22,7 +22,6 @@ struct finding {
 static void share(int to, void *data, size_t bytes)
 {
     struct finding found = {0};
-
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     found.error = duet__mpi_spread(data, bytes, &found.size, &found.near, &found.message);
     _exit(duet__send(to, &found, sizeof found) && duet__send(to, data, bytes) ? EXIT_SUCCESS
@@ -36,7 +35,6 @@ int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
     int ends[2];
     pid_t child = pipe(ends) ? -1 : fork();
     bool good;
-
     if (child < 0)
         return duet_fail(message, DUET_EIO, "cannot start a process for MPI");
     if (!child)

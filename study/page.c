@@ -30,7 +30,6 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
 {
     const struct duet__varied *varied = duet__varied(results, index);
     struct duet__ranking ranking;
-
     duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d", varied->name,
                      index >= results->case_varied, index < results->problem_varied);
     DUET__ARRAY_WRITE(json, "levels", DUET__TEXT, varied->levels.list->pdata,
@@ -56,7 +55,6 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
 static void put_cells(struct duet__json_writer *json, const struct duet__results *results)
 {
     static const char *const names[] = {"makespan_s", "reach_s", "gflops", "bound_s"};
-
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         duet__json_begin(json, names[i], '[');
         for (size_t c = 0; c < results->cell_count && (i != 1 || results->repeated); c++) {
@@ -64,7 +62,6 @@ static void put_cells(struct duet__json_writer *json, const struct duet__results
             const double values[] = {cell->mean_s, cell->reach_s, cell->flops / cell->mean_s,
                                      cell->bound_s};
             char digits[DUET__DIGITS_MAX]; /* digits are as many as anybody reads */
-
             g_ascii_formatd(digits, sizeof digits, "%.7g", values[i]);
             duet__json_put_digits(json, NULL,
                                   values[i] > 0 && isfinite(values[i]) ? digits : "null");
@@ -80,7 +77,6 @@ static void put_page(FILE *stream, const void *data)
     g_autofree char *advice = duet__study_advice(results);
     g_autofree char *command = duet__study_commands(results->store, source->command);
     struct duet__json_writer json = {.stream = stream, .dense = true};
-
     duet__json_print(&json, "{study: true, command: %s, advice: %s, runs: %zu, constants: {",
                      command, advice, results->run_count);
     for (guint i = 0; i < results->constants->len; i += 2)
@@ -98,7 +94,6 @@ static void put_page(FILE *stream, const void *data)
     duet__json_begin(&json, "cases", '['); /* the other cells are behind the best one */
     for (size_t i = 0; i < results->case_count; i++) {
         const struct duet__lead lead = duet__study_lead(results, i);
-
         duet__json_print(&json, "{cell: %zu, others: %u, lead: %g, reach: %g, sure: %s}",
                          results->cases[i], lead.others, lead.mean, lead.reach, lead.sure);
     }
@@ -116,7 +111,6 @@ int duet__study_page(const char *path, const struct duet__store *store, const ch
     struct duet__results results;
     const struct source source = {&results, command};
     int error = duet__results_read(&results, store, best, message);
-
     if (!error)
         error = duet__file_write(path, put_all, &source, message);
     duet__results_fini(&results);
@@ -147,7 +141,6 @@ static void put_level(FILE *stream, const struct duet__results *results, size_t 
     const struct duet__cell *best = &results->cells[results->cases[index]], *cell = best;
     const struct duet__cell *behind = &results->cells[results->cases[index + 1]];
     g_autofree char *least = g_strdup_printf("%.*f", digits, best->mean_s), *own = NULL;
-
     while (cell < behind && setting < results->varied->len && cell->levels[setting] != level)
         cell++;
     own = cell < behind ? g_strdup_printf("%.*f", digits, cell->mean_s) : g_strdup("--");
@@ -164,14 +157,12 @@ static void put_tabular(FILE *stream, const struct duet__results *results)
     const guint columns = chosen ? levels->len : 1;
     double least_s = INFINITY;
     g_auto(GStrv) names = g_new0(char *, columns + 1);
-
     for (guint i = 0; i < columns; i++)
         names[i] = g_strdup(chosen ? levels->pdata[i] : "");
     duet__names_shorten(names, columns, 0);
     for (size_t c = 0; c < results->cell_count; c++)
         least_s = fmin(least_s, results->cells[c].mean_s);
     const int digits = duet__decimals(least_s, 4);
-
     fputs("% needs \\usepackage{booktabs}; makespans in s", stream);
     for (guint i = cases; i < results->varied->len; i++)
         if (i != setting)
@@ -201,7 +192,6 @@ int duet__study_latex(FILE *stream, const struct duet__store *store, const char 
 {
     struct duet__results results;
     int error = duet__results_read(&results, store, best, message);
-
     if (!error && results.case_count)
         put_tabular(stream, &results);
     else if (!error)

@@ -14,15 +14,12 @@ double duet__friedman(const double *values, size_t cases, size_t levels, double 
 {
     const double middle = (double)(levels + 1) / 2;
     double between = 0, all = 0; /* squares of ranks' distances from the middle */
-
     for (size_t i = 0; i < levels; i++)
         ranks[i] = 0;
     for (size_t c = 0; c < cases; c++) {
         const double *own = values + c * levels;
-
         for (size_t i = 0; i < levels; i++) {
             double rank = 0.5;
-
             for (size_t k = 0; k < levels; k++)
                 rank += own[k] < own[i] ? 1 : own[k] > own[i] ? 0 : 0.5;
             ranks[i] += rank;
@@ -55,10 +52,8 @@ static double range_below(double q, size_t count)
     const double step = 1.0 / 32, pi = 3.14159265358979323846;
     const int reach = 9 * 32; /* beyond 9 standard deviations there is nothing */
     double sum = 0;
-
     for (int i = -reach; i <= reach; i++) {
         const double z = i * step;
-
         sum += exp(-z * z / 2) * pow(normal(z) - normal(z - q), (double)(count - 1));
     }
     return (double)count * sum * step / sqrt(2 * pi);
@@ -67,10 +62,8 @@ static double range_below(double q, size_t count)
 double duet__range_quantile(double p, size_t count)
 {
     double low = 0, high = 40;
-
     for (int i = 0; i < 60; i++) {
         double middle = (low + high) / 2;
-
         if (range_below(middle, count) < p)
             low = middle;
         else
@@ -82,7 +75,6 @@ double duet__range_quantile(double p, size_t count)
 double duet__nemenyi(size_t levels, size_t cases)
 {
     const double count = (double)levels;
-
     return duet__range_quantile(0.95, levels) / sqrt(2) *
            sqrt(count * (count + 1) / (6 * (double)cases));
 }
@@ -110,7 +102,6 @@ static int compare_cells(const void *first, const void *second, void *data)
     const struct duet__cell *b = *(const struct duet__cell *const *)second;
     const struct sorting *sorting = data;
     guint i = 0;
-
     while (i < sorting->varied && (i == sorting->last || a->levels[i] == b->levels[i]))
         i++;
     i = i < sorting->varied ? i : sorting->last;
@@ -121,7 +112,6 @@ static int compare_cells(const void *first, const void *second, void *data)
 static void add_squares(const double *values, size_t count, double *sum)
 {
     double mean = 0;
-
     for (size_t i = 0; i < count; i++)
         mean += values[i] / (double)count;
     for (size_t i = 0; i < count; i++)
@@ -138,7 +128,6 @@ static double fill(const struct duet__results *results, guint varied, double *va
     const struct duet__cell *last = NULL;
     size_t begin = 0, count = 0; /* index of the problem's first value; number of all values */
     double squares = 0;
-
     for (size_t i = 0; i < results->cell_count; i++)
         cells[i] = &results->cells[i];
     g_qsort_with_data(cells, (gint)results->cell_count, sizeof *cells, compare_cells,
@@ -170,7 +159,6 @@ static void compare_own(struct duet__ranking *ranking, const double *values, cha
 {
     const size_t levels = ranking->levels, cases = ranking->cases;
     double *differences = g_new(double, cases + 1);
-
     ranking->own = ranking->order[0];
     for (size_t i = levels; i-- > 0;)
         if (strchr(names[ranking->order[i]], '/'))
@@ -193,7 +181,6 @@ void duet__rank(const struct duet__results *results, guint varied, struct duet__
     const GPtrArray *names = duet__varied(results, varied)->levels.list;
     const size_t levels = names->len;
     double *values = g_new0(double, results->cell_count + 1), squares, own = 0;
-
     *ranking = (struct duet__ranking){.levels = levels,
                                       .ranks = g_new0(double, levels),
                                       .ratios = g_new0(double, levels),
@@ -209,7 +196,6 @@ void duet__rank(const struct duet__results *results, guint varied, struct duet__
                                       (double)(levels * ranking->cases);
     for (size_t i = 0; i < levels; i++) {
         size_t place = 0;
-
         own += (double)ranking->cases * ranking->ratios[i] * ranking->ratios[i];
         ranking->ratios[i] = exp(ranking->ratios[i]);
         for (size_t k = 0; k < levels; k++)

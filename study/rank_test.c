@@ -15,7 +15,6 @@ static void set(struct duet__product *product, const char *option, const char *v
 static void test_critical_values(void)
 {
     static const double known[] = {1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164};
-
     for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
         g_assert_cmpfloat_with_epsilon(duet__range_quantile(0.95, i + 2) / sqrt(2), known[i], 1e-3);
     g_assert_cmpfloat_with_epsilon(duet__range_quantile(0.95, 2) / sqrt(2), 1.959963985, 1e-8);
@@ -42,7 +41,6 @@ static void test_friedman(void)
     };
     static const double ranks[] = {3.143, 2.000, 2.893, 1.964};
     double values[G_N_ELEMENTS(auc)][4], own[4], p;
-
     for (size_t c = 0; c < G_N_ELEMENTS(auc); c++)
         for (size_t i = 0; i < 4; i++)
             values[c][i] = -auc[c][i];
@@ -75,7 +73,6 @@ static void read_made(makespan_fn *makespan, struct duet__store *store,
 {
     struct duet__study *study = duet__study_new();
     struct duet__product *product = study->products->pdata[0];
-
     set(product, "n", "960,1920,2880");
     set(product, "gpus", "1,2,4");
     set(product, "tile", "480,960");
@@ -86,12 +83,10 @@ static void read_made(makespan_fn *makespan, struct duet__store *store,
         g_autofree char *command = duet__cell_command(study, "simulate", cell, 1), *row = NULL;
         const struct duet__run_key key = {command, 0, "1", "", "", "a", NULL};
         unsigned values[4] = {0};
-
         for (guint f = 0; f < 4; f++) {
             const struct duet__factor *factor = product->factors->pdata[f];
             const char *value = duet__study_value(product, cell, f);
             const char *names[] = {"n", "gpus", "tile", "policy"};
-
             for (size_t i = 0; i < 4; i++)
                 if (!strcmp(factor->name, names[i]))
                     values[i] = i == 3 ? !strcmp(value, "heft")
@@ -120,7 +115,6 @@ static guint level(const struct duet__results *results, const char *name, const 
 {
     const struct duet__varied *varied = duet__varied(results, find(results, name));
     guint place = 0;
-
     g_assert_true(
         g_ptr_array_find_with_equal_func(varied->levels.list, value, g_str_equal, &place));
     return place;
@@ -134,7 +128,6 @@ static void test_effects(void)
     struct duet__results results;
     struct duet__ranking ranking;
     double whole = 0, share = 0, step = log(1.2) / 2, other = log(1.05) / 2, gpus = log(2);
-
     read_made(product_of, &store, &results);
     g_assert_cmpuint(results.case_count, ==, 9);
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
@@ -170,7 +163,6 @@ static void test_missing(void)
     struct duet__store store;
     struct duet__results results;
     struct duet__ranking ranking;
-
     read_made(without_some, &store, &results);
     duet__rank(&results, find(&results, "policy"), &ranking);
     g_assert_cmpuint(ranking.cases, ==, 16);

@@ -47,7 +47,6 @@ static void set_up(int file, int patience_s)
                                      {IPPROTO_TCP, TCP_KEEPINTVL, 10},
                                      {IPPROTO_TCP, TCP_USER_TIMEOUT, 60000}};
     const struct timeval patience = {.tv_sec = patience_s};
-
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         (void)setsockopt(file, options[i][0], options[i][1], &options[i][2], sizeof(int));
     (void)setsockopt(file, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -59,13 +58,11 @@ static void set_up(int file, int patience_s)
 static void find_addresses(struct meeting *where)
 {
     struct ifaddrs *all = NULL;
-
     if (getifaddrs(&all))
         return;
     for (unsigned local = 0; local < 2; local++)
         for (const struct ifaddrs *at = all; at && where->count < ADDRESSES; at = at->ifa_next) {
             const struct sockaddr_in *address = (const void *)at->ifa_addr;
-
             if (address && address->sin_family == AF_INET && at->ifa_flags & IFF_UP &&
                 !(at->ifa_flags & IFF_LOOPBACK) == !local)
                 where->addresses[where->count++] = address->sin_addr;
@@ -82,7 +79,6 @@ int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message)
     struct rlimit files;
     bool good;
     int error;
-
     signal(SIGPIPE, SIG_IGN); /* a rank that is gone is found where its answer is waited for */
     ranks->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     good = !bind(ranks->listening, (struct sockaddr *)&any, size) &&
@@ -103,7 +99,6 @@ int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message)
 void duet__ranks_admit(struct duet__ranks *ranks, struct duet__executor *executor)
 {
     struct hello hello;
-
     for (int file; (file = accept(ranks->listening, NULL, NULL)) >= 0;) {
         (void)fcntl(file, F_SETFD, FD_CLOEXEC);
         set_up(file, 30);
@@ -127,14 +122,12 @@ void duet__ranks_admit(struct duet__ranks *ranks, struct duet__executor *executo
 static int connect_with(const struct meeting *where, const struct hello *hello)
 {
     enum { PATIENCE_S = 300 }; /* covers the time in which rank 0 checks things itself */
-
     for (unsigned i = 0; i < where->count; i++) {
         const struct sockaddr_in address = {.sin_family = AF_INET,
                                             .sin_port = where->port,
                                             .sin_addr = where->addresses[i]};
         int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         char token[TOKEN];
-
         set_up(file, PATIENCE_S);
         if (!connect(file, (const void *)&address, sizeof address) &&
             duet__send(file, hello, sizeof *hello) && duet__receive(file, token, TOKEN) &&
@@ -156,7 +149,6 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
     pid_t ended;
     unsigned missing;
     int status;
-
     if (duet__mpi_share(ranks->count, &where, sizeof where, &ranks->near, NULL))
         return; /* rank 0 prints the trouble */
     memcpy(hello.token, where.token, TOKEN);
@@ -165,7 +157,6 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
         for (; missing; missing--)
             if (!fork()) {
                 int file = connect_with(&where, &hello);
-
                 if (file >= 0 && !*trouble->text)
                     duet__executor_serve(file, own, plan->execute, plan->data);
                 _exit(EXIT_SUCCESS); /* rank 0 has ended */

@@ -20,7 +20,6 @@ int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
                     struct duet_message *message)
 {
     bool good = message || duet__receive(ends[0], data, bytes);
-
     *near = count;
     for (unsigned i = 1; i < count && message; i++) /* rank 0 wants one */
         good &= duet__send(ends[1], data, bytes);
@@ -30,7 +29,6 @@ int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
 static void execute(uint64_t job, FILE *result, void *data)
 {
     char nothing;
-
     if (job == FATAL)
         raise(SIGKILL);
     if (!job)
@@ -41,7 +39,6 @@ static void execute(uint64_t job, FILE *result, void *data)
 static struct duet__study *make(void)
 {
     struct duet__study *study = duet__study_new();
-
     g_assert_cmpint(duet__study_add(study->products->pdata[0],
                                     duet__option_find("n", DUET__IN_STUDY), "1..200", NULL),
                     ==, 0);
@@ -69,7 +66,6 @@ int main(int argc, char **argv)
     struct duet__store store;
     struct duet_message trouble = {""}, message = {""};
     int status;
-
     g_assert_cmpint(pipe(ends) + pipe(gone), ==, 0);
     g_strlcpy(trouble.text, "it has no file", sizeof trouble.text);
     for (ranks.rank = 1; ranks.rank < RANKS; ranks.rank++) {

@@ -10,7 +10,6 @@
 static void varied_free(void *data)
 {
     struct duet__varied *varied = data;
-
     g_free(varied->name);
     duet__texts_free(&varied->levels);
     g_free(varied);
@@ -53,7 +52,6 @@ static bool is_chosen(const char *column, const char *option, char *const *best)
     static const char *const usual[] = {"policy",           "tile",     "model",          "param",
                                         "priorities",       "window",   "gpu-window",     "hold",
                                         "gpu-window-short", "set-arch", "nearest-source", NULL};
-
     if (!best)
         return g_strv_contains(usual, option);
     return g_strv_contains((const char *const *)best, option) ||
@@ -68,7 +66,6 @@ static int check_best(const struct duet__store *store, char *const *best,
             duet__store_ask(store, message, "SELECT 1 FROM settings WHERE name = %Q OR option = %Q",
                             *best, *best);
         bool good = known && sqlite3_step(known) == SQLITE_ROW;
-
         sqlite3_finalize(known);
         if (!good)
             return duet_fail(message, DUET_EINVAL,
@@ -92,7 +89,6 @@ static void take_setting(struct duet__results *results, const char *name, const 
                         name, name);
     const int count =
         values && sqlite3_step(values) == SQLITE_ROW ? sqlite3_column_int(values, 0) : 0;
-
     if (count > 1) {
         varied = g_new0(struct duet__varied, 1);
         varied->name = g_strdup(name);
@@ -116,7 +112,6 @@ static int find_varied(struct duet__results *results, char *const *best,
 {
     sqlite3_stmt *row = duet__store_ask(results->store, message,
                                         "SELECT name, option FROM settings ORDER BY rowid");
-
     while (row && sqlite3_step(row) == SQLITE_ROW)
         take_setting(results, (const char *)sqlite3_column_text(row, 0),
                      (const char *)sqlite3_column_text(row, 1), best);
@@ -138,13 +133,11 @@ static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
     const struct duet__results *results = reading->results;
     const guint width = results->varied->len, count = reading->cells->len;
     bool same_case = count, same = count;
-
     g_array_set_size(reading->levels, (count + 1) * width);
     for (guint i = 0; i < width; i++) {
         struct duet__varied *varied = results->varied->pdata[i];
         const char *text = (const char *)sqlite3_column_text(row, (int)i);
         uint32_t *level = &g_array_index(reading->levels, uint32_t, count * width + i);
-
         *level = duet__texts_number(&varied->levels, text ? text : "-") - 1;
         same = same && *level == *(level - width);
         same_case = same_case && (i >= results->case_varied || same);
@@ -153,12 +146,10 @@ static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
         const struct duet__cell cell = {.first = reading->spans->len,
                                         .flops = sqlite3_column_double(row, (int)width + 2) *
                                                  sqlite3_column_double(row, (int)width + 1)};
-
         g_array_append_val(reading->cells, cell);
     }
     if (!same_case) {
         const size_t first = count;
-
         g_array_append_val(reading->cases, first);
     }
     return &g_array_index(reading->cells, struct duet__cell, reading->cells->len - 1);
@@ -170,7 +161,6 @@ static void take_run(struct reading *reading, sqlite3_stmt *row)
     struct duet__cell *cell = take_cell(reading, row);
     const uint64_t seed = (uint64_t)sqlite3_column_int64(row, at);
     const double span_s = sqlite3_column_double(row, at + 1);
-
     /* one run by two commands, one of which writes out what the other has by default */
     if (cell->count && g_array_index(reading->seeds, uint64_t, reading->seeds->len - 1) == seed)
         return;
@@ -183,7 +173,6 @@ static void take_run(struct reading *reading, sqlite3_stmt *row)
 static int compare_cells(const void *first, const void *second)
 {
     const struct duet__cell *a = first, *b = second;
-
     if (a->mean_s < b->mean_s || a->mean_s > b->mean_s)
         return a->mean_s < b->mean_s ? -1 : 1;
     return a->first < b->first ? -1 : a->first > b->first;
@@ -197,7 +186,6 @@ static void finish(struct duet__results *results)
         const struct duet__summary summary =
             duet__summarise(results->spans + cell->first, cell->count);
         const bool known = duet__spreads(&summary);
-
         cell->levels = results->levels + i * results->varied->len;
         cell->mean_s = summary.mean;
         cell->reach_s = known ? summary.mean_high - summary.mean : INFINITY;
@@ -214,17 +202,14 @@ static void add_order(const struct duet__product *named, const char *setting, GS
 {
     enum { MOST = 200 };
     char *name = sqlite3_mprintf("\"%w\"", setting);
-
     for (guint f = 0; named && f < named->factors->len; f++) {
         const struct duet__factor *factor = named->factors->pdata[f];
-
         if (strcmp(factor->column, setting) != 0 || factor->values->len > MOST)
             continue;
         g_string_append_printf(order, "CASE %s", name);
         for (guint v = 0; v < factor->values->len; v++) {
             char *text = sqlite3_mprintf(" WHEN %Q THEN %u",
                                          duet__factor_value(factor, factor->values->pdata[v]), v);
-
             g_string_append(order, text);
             sqlite3_free(text);
         }
@@ -239,10 +224,8 @@ static int read_rows(struct reading *reading, struct duet_message *message)
     struct duet__results *results = reading->results;
     g_autoptr(GString) names = g_string_new(NULL), order = g_string_new(NULL);
     sqlite3_stmt *row;
-
     for (guint i = 0; i < results->varied->len; i++) {
         char *name = sqlite3_mprintf("\"%w\", ", duet__varied(results, i)->name);
-
         g_string_append(names, name);
         sqlite3_free(name);
         add_order(results->store->named, duet__varied(results, i)->name, order);
@@ -268,7 +251,6 @@ int duet__results_read(struct duet__results *results, const struct duet__store *
                               .spans = g_array_new(FALSE, FALSE, sizeof(double))};
     int error = check_best(store, names, message);
     size_t end;
-
     *results = (struct duet__results){.store = store,
                                       .constants = g_ptr_array_new_with_free_func(g_free),
                                       .varied = g_ptr_array_new_with_free_func(varied_free)};

@@ -19,7 +19,6 @@ enum {
 static int fail(const struct duet__store *store, const char *path, struct duet_message *message)
 {
     const int code = sqlite3_errcode(store->database);
-
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return duet_fail(message, DUET_EINVAL, "%s is no file of results (%s)", path,
                          sqlite3_errmsg(store->database));
@@ -38,7 +37,6 @@ sqlite3_stmt *duet__store_ask(const struct duet__store *store, struct duet_messa
     sqlite3_stmt *statement = NULL;
     va_list args;
     char *text;
-
     va_start(args, format);
     text = sqlite3_vmprintf(format, args);
     va_end(args);
@@ -60,7 +58,6 @@ static int64_t number_of(const struct duet__store *store, const char *text)
 {
     sqlite3_stmt *statement = duet__store_ask(store, NULL, "%s", text);
     int64_t number = -1;
-
     if (statement && sqlite3_step(statement) == SQLITE_ROW)
         number = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
@@ -76,7 +73,6 @@ static int check(const struct duet__store *store, const char *name, const char *
     g_autofree char *kind = g_strdup_printf("PRAGMA %s.application_id", name);
     g_autofree char *schema = g_strdup_printf("PRAGMA %s.user_version", name);
     int64_t count = number_of(store, tables);
-
     if (count < 0)
         return fail(store, path, message);
     *empty = count == 0;
@@ -95,7 +91,6 @@ static int check(const struct duet__store *store, const char *name, const char *
 static int read_columns(struct duet__store *store, struct duet_message *message)
 {
     sqlite3_stmt *statement = duet__store_ask(store, message, "PRAGMA main.table_info(runs)");
-
     if (!statement)
         return DUET_EIO;
     g_hash_table_remove_all(store->columns);
@@ -108,7 +103,6 @@ static int read_columns(struct duet__store *store, struct duet_message *message)
 static int fail_writing(struct duet__store *store, struct duet_message *message)
 {
     int error = fail(store, store->path, message);
-
     (void)read_columns(store, NULL);
     return error;
 }
@@ -132,7 +126,6 @@ static const char schema[] =
 static bool begin_log(const struct duet__store *store)
 {
     enum { PAUSE_MS = 10 };
-
     for (int waited_ms = 0; waited_ms < BUSY_MS; waited_ms += PAUSE_MS) {
         if (execute(store, "PRAGMA journal_mode = WAL"))
             return true;
@@ -148,7 +141,6 @@ int duet__store_open(struct duet__store *store, const char *path, enum duet__sto
 {
     bool empty = true;
     int error;
-
     *store = (struct duet__store){.path = g_strdup(path),
                                   .columns =
                                       g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
@@ -190,7 +182,6 @@ int duet__store_commit(struct duet__store *store, struct duet_message *message)
 int duet__store_close(struct duet__store *store, struct duet_message *message)
 {
     int error = store->database ? duet__store_commit(store, message) : 0;
-
     sqlite3_finalize(store->known);
     /* no log is left beside the file: it can be copied, and read where nothing can be written */
     if (store->database && !sqlite3_db_readonly(store->database, "main"))
@@ -224,7 +215,6 @@ bool duet__store_has(struct duet__store *store, const struct duet__run_key *key,
                      struct duet__figures *figures, char **why)
 {
     bool has;
-
     if (!store->known)
         store->known = duet__store_ask(
             store, NULL,
@@ -238,7 +228,6 @@ bool duet__store_has(struct duet__store *store, const struct duet__run_key *key,
     for (int c = 0; has && c < sqlite3_column_count(store->known); c++) {
         const char *name = sqlite3_column_name(store->known, c);
         double *number = duet__figure(figures, name);
-
         if (sqlite3_column_type(store->known, c) == SQLITE_NULL)
             continue;
         figures->estimated |= !strcmp(name, "estimated");
@@ -266,7 +255,6 @@ struct value {
 static void value_fini(void *data)
 {
     struct value *value = data;
-
     g_free(value->column);
     g_free(value->text);
 }
@@ -277,7 +265,6 @@ static struct value value_of(const char *column, const char *text)
     struct value value = {.column = g_strdup(column), .kind = TEXT, .text = g_strdup(text)};
     const size_t digits = strspn(text, "0123456789");
     char *end = NULL;
-
     value.number = digits ? g_ascii_strtod(text, &end) : 0;
     value.whole = value.number < 1e15 ? (int64_t)value.number : 0;
     if (digits && digits < 16 && !text[digits])
@@ -306,7 +293,6 @@ static int take_member(const struct duet__json *at, const char *key, void *data)
     const char *text = NULL;
     uint64_t whole = 0;
     bool flag = false;
-
     own.message = &ignored;
     if (duet__json_is_null(at))
         value.kind = NOTHING;
@@ -337,7 +323,6 @@ static bool add_column(struct duet__store *store, const char *name)
 {
     char *text;
     bool good;
-
     if (g_hash_table_contains(store->columns, name))
         return true;
     text = sqlite3_mprintf("ALTER TABLE runs ADD COLUMN \"%w\"", name);
@@ -353,10 +338,8 @@ static bool insert(struct duet__store *store, const struct duet__run_key *key, c
     g_autoptr(GString) columns = g_string_new(NULL), marks = g_string_new(NULL);
     sqlite3_stmt *statement;
     bool good;
-
     for (guint i = 0; i < values->len; i++) {
         char *name = sqlite3_mprintf(", \"%w\"", g_array_index(values, struct value, i).column);
-
         g_string_append(columns, name);
         g_string_append(marks, ", ?");
         sqlite3_free(name);
@@ -384,20 +367,17 @@ static bool note_settings(struct duet__store *store, const struct duet__product 
 {
     bool good =
         !program || execute(store, "INSERT OR IGNORE INTO settings VALUES('program', 'program')");
-
     for (guint f = 0; f < product->factors->len && good; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *option = factor->option ? factor->option->name : factor->column;
         char *text = sqlite3_mprintf("INSERT OR IGNORE INTO settings VALUES(%Q, %Q)",
                                      factor->column, option);
-
         good = execute(store, text);
         sqlite3_free(text);
     }
     if (good && store->line) {
         char *text =
             sqlite3_mprintf(STUDIES "INSERT OR IGNORE INTO studies VALUES(%Q)", store->line);
-
         good = execute(store, text);
         sqlite3_free(text);
     }
@@ -413,7 +393,6 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(struct value));
     bool good;
     int error;
-
     g_array_set_clear_func(values, value_fini);
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) /* no option names these settings */
         add_value(values, (struct value){.column = g_strdup(keys[i])});
@@ -424,7 +403,6 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__factor_value(factor, duet__study_value(product, cell, f));
-
         add_value(values, value_of(factor->column, value));
     }
     error = duet__json_each(row, strlen(row), "a row", NULL, take_member, values, message);
@@ -454,11 +432,9 @@ static char *share_columns(struct duet__store *store)
     sqlite3_stmt *statement = duet__store_ask(store, NULL, "PRAGMA part.table_info(runs)");
     GString *text = g_string_new(NULL);
     bool good = statement != NULL;
-
     while (good && sqlite3_step(statement) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(statement, 1);
         char *quoted = sqlite3_mprintf("\"%w\"", name);
-
         if (strcmp(name, "id") != 0) {
             good = add_column(store, name);
             g_string_append_printf(text, "%s%s", text->len ? ", " : "", quoted);
@@ -480,7 +456,6 @@ static bool merge_part(struct duet__store *store, uint64_t *added, uint64_t *dif
     const int settings = sqlite3_total_changes(store->database) - before;
     int deleted;
     int64_t both;
-
     both = number_of(store, "SELECT count(*) FROM main.runs mine JOIN part.runs its ON " SAME
                             " WHERE mine.makespan_s <> its.makespan_s");
     *differing = both > 0 ? (uint64_t)both : 0; /* below 0: one of the files has no results at
@@ -511,7 +486,6 @@ int duet__store_merge(struct duet__store *store, const char *path, uint64_t *add
     char *text = sqlite3_mprintf("ATTACH '%q?mode=ro' AS part", uri);
     bool empty = false, good = execute(store, text);
     int error;
-
     *added = *differing = 0;
     sqlite3_free(text);
     if (!good)

@@ -36,7 +36,6 @@ static char *hash_file(const char *path)
     enum { MOST_MIB = 8192 }; /* as much as task graphs may have */
     g_autofree char *text = NULL;
     gsize length = 0;
-
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
         duet__read_all(path, MOST_MIB, &text, &length, NULL))
         return g_strdup("");
@@ -56,15 +55,12 @@ static char *hash_models(const char *value)
     g_autofree char *folder = g_strndup(value, colon ? (size_t)(colon - value) : strlen(value));
     g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *whole = NULL;
-
     g_ptr_array_add(parts, g_strdup(colon ? colon : ""));
     for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
         g_autofree char *path = g_build_filename(folder, "codelets", versions[i], NULL);
         GDir *files = g_dir_open(path, 0, NULL);
-
         for (const char *name; files && (name = g_dir_read_name(files));) {
             g_autofree char *file = g_build_filename(path, name, NULL), *hash = hash_file(file);
-
             g_ptr_array_add(parts, g_strconcat(versions[i], "/", name, " ", hash, NULL));
         }
         g_clear_pointer(&files, g_dir_close);
@@ -81,7 +77,6 @@ static int hash_platform(const char *name, char **out, struct duet_message *mess
     struct duet__platform *platform = NULL;
     char *text;
     int error = duet__platform_load(name, &platform, message);
-
     if (error)
         return error;
     text = duet__platform_text(platform);
@@ -101,7 +96,6 @@ static int find_hash(struct coordinator *at, const char *name, enum kind kind, c
     g_autofree char *key = g_strconcat(kinds[kind], name, NULL);
     char *made = NULL;
     int error = 0;
-
     *out = g_hash_table_lookup(at->hashes, key);
     if (*out)
         return 0;
@@ -120,7 +114,6 @@ static int add_hash(struct coordinator *at, const char *name, enum kind kind, GS
 {
     const char *hash = "";
     int error = find_hash(at, name, kind, &hash, message);
-
     g_string_append(inputs, hash);
     return error;
 }
@@ -146,7 +139,6 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
     const char *models = plan->models;
     bool file = false;
     int error = 0;
-
     *key =
         (struct duet__run_key){.version = plan->version, .build = plan->build, .platform_hash = ""};
     key->program = at->program;
@@ -154,7 +146,6 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
         bool policy = !strcmp(factor->name, "policy");
-
         if (!strcmp(factor->name, "platform") || !strcmp(factor->name, "emulate")) {
             if (strcmp(value, "free") != 0)
                 error = find_hash(at, value, OF_PLATFORM, &key->platform_hash, message);
@@ -164,7 +155,6 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
             g_string_append(inputs, value); /* a run with the file has its column */
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
-
             if (!policy || g_str_has_suffix(path, ".so") || duet__schedule_is(path))
                 error = add_hash(at, path, OF_FILE, inputs, message);
             file |= !policy && inputs->len;
@@ -174,7 +164,6 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
         error = add_hash(at, models, OF_MODELS, inputs, message);
     for (char **word = program; word && *word && !error; word++) {
         g_autofree char *found = word == program ? g_find_program_in_path(*word) : NULL;
-
         error = add_hash(at, found ? found : *word, OF_FILE, inputs, message);
     }
     *command = duet__cell_command(plan->study, plan->command, cell, plan->seed + rep_of(at, job));
@@ -209,7 +198,6 @@ const struct duet__figures *duet__plan_result(const struct duet__plan *plan, uin
 {
     const uint64_t job = rep * plan->study->count + cell;
     const struct duet__figures *figures = g_hash_table_lookup(plan->results, GSIZE_TO_POINTER(job));
-
     return figures && isfinite(figures->makespan_s) ? figures : NULL;
 }
 
@@ -227,7 +215,6 @@ static void count_failure(struct duet__outcome *outcome, uint64_t cell, double s
     const bool refused = (int)status == DUET__ROW_REFUSED;
     /* this error is to be told instead of the earlier one */
     const bool more = refused == outcome->wrong ? !refused : cell < outcome->cell;
-
     outcome->failed += !refused;
     outcome->refused += refused;
     if (!error || (outcome->example && !more))
@@ -244,14 +231,12 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
 {
     const struct duet__plan *plan = at->plan;
     const uint64_t cells = cells_of(plan);
-
     for (; at->position < cells * plan->reps; at->position++) {
         g_autoptr(GString) inputs = g_string_new(NULL);
         g_autofree char *command = NULL, *why = NULL;
         struct duet__run_key key;
         struct duet__figures figures;
         int error;
-
         if (at->position % plan->shards != plan->shard)
             continue;
         *job = at->position / cells * plan->study->count + at->order[at->position % cells];
@@ -284,7 +269,6 @@ static int read_verdict(const struct duet__json *at, const char *key, void *data
     double *number = duet__figure(&verdict->figures, key);
     const char *text = NULL;
     int error = 0;
-
     if (number && !duet__json_is_null(at))
         error = duet__json_number(at, -DBL_MAX, DBL_MAX, number);
     verdict->figures.estimated |= !strcmp(key, "estimated") && !duet__json_is_null(at);
@@ -304,7 +288,6 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
     struct duet__run_key key;
     struct verdict verdict = {.figures.makespan_s = INFINITY};
     int error = make_key(at, job, inputs, &command, &key, message);
-
     key.rep = rep;
     if (!error)
         error = duet__json_each(row, strlen(row), "a row", NULL, read_verdict, &verdict, message);
@@ -331,7 +314,6 @@ static int put_rows(struct coordinator *at, const struct duet__ended *ended,
     g_auto(GStrv) rows = g_strsplit(ended->result ? ended->result : dead, "\n", -1);
     uint64_t rep = 0;
     int error = 0;
-
     if (ended->lost) {
         at->outcome->lost++;
         g_array_append_val(at->again, ended->job);
@@ -352,7 +334,6 @@ static void draw(const struct coordinator *at, struct duet__progress *progress)
     const double each_s = outcome->made ? elapsed_s / (double)outcome->made : 0;
     const double left_s = each_s * (double)(outcome->total - done);
     g_autofree char *text = NULL;
-
     if (elapsed_s < 0.3)
         return;
     text = g_strdup_printf("run %" PRIu64 "/%" PRIu64 "  %.3g/s  %.0f %s left", done,
@@ -373,7 +354,6 @@ static int give(struct coordinator *at, struct duet__executor *executor, uint64_
                 struct duet_message *message)
 {
     int error = duet__executor_give(executor, job, here, message);
-
     if (!error || !duet__executor_busy(executor))
         return error;
     g_array_append_val(at->again, job);
@@ -388,11 +368,9 @@ static int give_again(struct coordinator *at, struct duet__executor *executor,
                       struct duet_message *message)
 {
     int error = 0;
-
     for (guint i = at->again->len; i > 0 && !error; i--) {
         const uint64_t job = g_array_index(at->again, uint64_t, i - 1);
         const bool here = g_hash_table_contains(at->lost, GSIZE_TO_POINTER(job));
-
         if (!duet__executor_idle(executor, here))
             continue;
         g_hash_table_add(at->lost, GSIZE_TO_POINTER(job));
@@ -409,12 +387,10 @@ static int attend(struct coordinator *at, struct duet__executor *executor,
 {
     double committed_s = 0; /* date of the last commit; 0: the first result is committed at once */
     int next = 1, error = 0;
-
     while (!error && !at->outcome->number &&
            (!(at->plan->until_s > 0) || duet__clock_s() < at->plan->until_s)) {
         struct duet__ended ended;
         uint64_t job;
-
         error = give_again(at, executor, message);
         for (guint held = at->again->len; !error && next > 0 && at->again->len == held &&
                                           duet__executor_idle(executor, false) &&
@@ -450,7 +426,6 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     struct duet__executor *executor;
     g_autofree uint32_t *order = NULL;
     int error;
-
     *outcome = (struct duet__outcome){.total = runs};
     if (!runs)
         return 0;

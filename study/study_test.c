@@ -28,7 +28,6 @@ static struct duet__study *make(void)
 {
     static const char *const pairs[][2] = {{"n", "1..12"}, {"gpus", "1..4"}};
     struct duet__study *study = duet__study_new();
-
     for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
         WORKS(duet__study_add(study->products->pdata[0],
                               duet__option_find(pairs[i][0], DUET__IN_STUDY), pairs[i][1], hear()));
@@ -41,7 +40,6 @@ static void execute(uint64_t job, FILE *result, void *data)
 {
     const char *odd = data;
     const int cell = (int)(job % CELLS), rep = (int)(job / CELLS);
-
     if (!strcmp(odd, "dies") && cell == 7)
         raise(SIGKILL);
     if (!strcmp(odd, "ends") && cell == 7)
@@ -83,7 +81,6 @@ static int make_runs(const struct duet__plan *plan, const char *path, struct due
     struct duet__progress progress = {0};
     struct duet__store store;
     int error = duet__store_open(&store, path, DUET__STORE_WRITE, message), closed;
-
     *outcome = (struct duet__outcome){0};
     if (!error)
         error = duet__study_make(plan, &store, &progress, outcome, message);
@@ -102,7 +99,6 @@ static int64_t ask(const char *path, const char *text)
     struct duet__store store;
     sqlite3_stmt *statement;
     int64_t number;
-
     WORKS(duet__store_open(&store, path, DUET__STORE_SHOW, hear()));
     statement = duet__store_ask(&store, hear(), "%s", text);
     g_assert_nonnull(statement);
@@ -129,7 +125,6 @@ static bool is_begun(const char *path)
 {
     struct duet__store store;
     int error = duet__store_open(&store, path, DUET__STORE_SHOW, NULL);
-
     duet__store_close(&store, NULL);
     return !error;
 }
@@ -142,12 +137,10 @@ static void test_kill(const struct duet__study *study)
     g_autoptr(GRand) random = g_rand_new_with_seed(20);
     struct duet__outcome outcome;
     int64_t before = 0, now;
-
     for (int i = 0; i < 20; i++) {
         int status, runs = g_rand_int_range(random, 0, 20);
         pid_t pid;
         char byte;
-
         g_assert_cmpint(pipe(begun), ==, 0);
         pid = fork();
         if (pid == 0) {
@@ -181,7 +174,6 @@ static void test_full(const struct duet__study *study)
     struct duet__outcome outcome;
     pid_t pid = fork();
     int status;
-
     if (pid == 0) {
 
         signal(SIGXFSZ, SIG_IGN);
@@ -201,13 +193,11 @@ static void test_failures(const struct duet__study *study)
 {
     static const char *const odd[] = {"dies", "ends", "fails", "room"};
     static const char *const said[] = {"signal 9", "status 3", "it has failed", "no room"};
-
     for (size_t i = 0; i < G_N_ELEMENTS(odd); i++) {
         g_autofree char *name = g_strconcat(odd[i], ".db", NULL), *path = path_of(name);
         struct duet__plan plan = plan_of(study, odd[i]);
         const bool noted = strcmp(odd[i], "room") != 0;
         struct duet__outcome outcome;
-
         WORKS(make_runs(&plan, path, &outcome, hear()));
         g_assert_cmpuint(outcome.failed, ==, 2);
         g_assert_nonnull(strstr(outcome.example, said[i]));
@@ -233,12 +223,10 @@ static void test_shards(const struct duet__study *study)
     struct duet__outcome outcome;
     uint64_t added, differing;
     struct duet__plan plan = plan_of(study, "");
-
     WORKS(duet__store_open(&store, all, DUET__STORE_WRITE, hear()));
     for (plan.shards = 3; plan.shard < plan.shards; plan.shard++) {
         g_autofree char *name = g_strdup_printf("part-%d.db", (int)plan.shard),
                         *path = path_of(name);
-
         make_all(&plan, path, &outcome);
         g_assert_cmpuint(outcome.made, ==, duet__plan_runs(&plan));
         for (int again = 0; again < 2; again++) {
@@ -262,7 +250,6 @@ static void test_together(const struct duet__study *study)
     struct duet__outcome outcome;
     pid_t pid = fork();
     int status;
-
     plan.shards = 2;
     plan.shard = pid == 0;
     make_all(&plan, path, &outcome);
@@ -281,7 +268,6 @@ static void test_merge_failed(const struct duet__study *study)
     struct duet__outcome outcome;
     struct duet__store store;
     uint64_t added, differing;
-
     make_all(&plan, bad, &outcome);
     plan.data = (char *)(uintptr_t) "";
     make_all(&plan, good, &outcome);
@@ -305,7 +291,6 @@ static void test_merge_nothing(const struct duet__study *study)
     struct duet__outcome outcome;
     struct duet__store store;
     uint64_t added, differing;
-
     make_all(&plan, none, &outcome);
     WORKS(duet__store_open(&store, whole, DUET__STORE_WRITE, hear()));
     WORKS(duet__store_merge(&store, none, &added, &differing, hear()));
@@ -326,13 +311,11 @@ static void test_others(void)
     static const char *const said[] = {"no file of results", "another version",
                                        "no file of results"};
     g_autofree char *path = path_of("other.db");
-
     for (size_t i = 0; i < G_N_ELEMENTS(statements); i++) {
         g_autofree char *before = NULL, *after = NULL;
         struct duet__store store;
         gsize length, left;
         sqlite3 *database;
-
         g_unlink(path);
         if (statements[i]) {
             g_assert_cmpint(sqlite3_open(path, &database), ==, SQLITE_OK);
@@ -360,7 +343,6 @@ static void test_answer(void)
     g_autofree char *text = NULL;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
-
     WORKS(duet__study_add(study->products->pdata[0], duet__option_find("policy", DUET__IN_STUDY),
                           "ws,heft", hear()));
     WORKS(duet__study_number(study, hear()));
@@ -374,7 +356,6 @@ static void test_answer(void)
             g_autofree char *row = g_strdup_printf(
                 "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
                 spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
-
             WORKS(duet__store_put(&store, &key, study->products->pdata[0], cell, row, hear()));
         }
     WORKS(duet__study_show(stream, &store, NULL, false, hear()));
@@ -392,7 +373,6 @@ static void test_answer(void)
 int main(int argc, char **argv)
 {
     struct duet__study *study = make();
-
     folder = new_folder();
     test_kill(study);
     test_full(study);

@@ -13,7 +13,6 @@
 static void factor_free(void *data)
 {
     struct duet__factor *factor = data;
-
     g_free(factor->name);
     g_free(factor->column);
     g_hash_table_unref(factor->known);
@@ -24,7 +23,6 @@ static void factor_free(void *data)
 static void product_free(void *data)
 {
     struct duet__product *product = data;
-
     g_ptr_array_unref(product->factors);
     g_free(product);
 }
@@ -32,7 +30,6 @@ static void product_free(void *data)
 struct duet__product *duet__product_new(void)
 {
     struct duet__product *product = g_new0(struct duet__product, 1);
-
     product->factors = g_ptr_array_new_with_free_func(factor_free);
     return product;
 }
@@ -40,7 +37,6 @@ struct duet__product *duet__product_new(void)
 struct duet__study *duet__study_new(void)
 {
     struct duet__study *study = g_new0(struct duet__study, 1);
-
     study->products = g_ptr_array_new_with_free_func(product_free);
     g_ptr_array_add(study->products, duet__product_new());
     return study;
@@ -61,7 +57,6 @@ static int compare_factors(const void *first, const void *second)
 {
     const struct duet__factor *a = *(struct duet__factor *const *)first;
     const struct duet__factor *b = *(struct duet__factor *const *)second;
-
     if (a->option == b->option)
         return strcmp(a->name, b->name);
     return !a->option ? -1 : !b->option ? 1 : a->option < b->option ? -1 : 1;
@@ -86,7 +81,6 @@ static struct duet__factor *factor_of(struct duet__product *product,
             : g_strdup_printf("%s %.*s", option->name, (int)strcspn(value, "="), value);
     const int place = duet__factor_place(product, name);
     struct duet__factor *factor;
-
     if (place >= 0)
         return product->factors->pdata[place];
     factor = g_new0(struct duet__factor, 1);
@@ -106,7 +100,6 @@ static int check(const struct duet__option *option, const char *label, const cha
 {
     struct duet__values ignored = {.kept = g_ptr_array_new_with_free_func(g_free)};
     int error = duet__option_set(option, &ignored, label, value, message);
-
     g_ptr_array_unref(ignored.kept);
     return error;
 }
@@ -123,7 +116,6 @@ static int read_values(const struct duet__option *option, const char *label, con
 {
     char **policies = NULL;
     int error;
-
     if (strcmp(option->name, "policy") != 0)
         return duet__option_values(option, label, text, values, message);
     error = duet__policies_read(text, NULL, &policies, message);
@@ -139,7 +131,6 @@ int duet__study_add(struct duet__product *product, const struct duet__option *op
     g_autofree char *label = option ? g_strconcat("--", option->name, NULL) : NULL;
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
     int error = 0;
-
     if (option)
         error = read_values(option, label, text, values, message);
     else
@@ -147,13 +138,11 @@ int duet__study_add(struct duet__product *product, const struct duet__option *op
     for (guint i = 0; i < values->len && !error; i++) {
         char *value = g_strdup(values->pdata[i]);
         struct duet__factor *factor = factor_of(product, option, value);
-
         error = option ? check(option, label, value, message) : 0;
         if (!error && is_argument(factor) && (*value == '=' || !strchr(value, '=')))
             error = duet_fail(message, DUET_EINVAL, "--arg takes NAME=LIST, not '%s'", value);
         for (guint f = 0; f < product->factors->len && !error; f++) {
             const struct duet__factor *other = product->factors->pdata[f];
-
             if (other != factor && !strcmp(other->column, factor->column))
                 error = duet_fail(message, DUET_EINVAL, "%s and %s would be one column, %s",
                                   other->name, factor->name, factor->column);
@@ -175,12 +164,10 @@ int duet__study_number(struct duet__study *study, struct duet_message *message)
     study->count = 0;
     for (guint p = 0; p < study->products->len; p++) {
         struct duet__product *product = study->products->pdata[p];
-
         product->first = study->count;
         product->count = 1;
         for (guint f = 0; f < product->factors->len; f++) {
             const struct duet__factor *factor = product->factors->pdata[f];
-
             product->count *= factor->values->len;
             if (study->count + product->count > DUET__CELLS_MOST)
                 return duet_fail(message, DUET_EINVAL,
@@ -195,11 +182,9 @@ int duet__study_number(struct duet__study *study, struct duet_message *message)
 const struct duet__product *duet__study_product(const struct duet__study *study, uint64_t cell)
 {
     guint low = 0, high = study->products->len - 1;
-
     while (low < high) {
         guint middle = (low + high + 1) / 2;
         const struct duet__product *product = study->products->pdata[middle];
-
         if (product->first <= cell)
             low = middle;
         else
@@ -211,7 +196,6 @@ const struct duet__product *duet__study_product(const struct duet__study *study,
 const char *duet__study_value(const struct duet__product *product, uint64_t cell, guint factor)
 {
     uint64_t index = cell - product->first;
-
     for (guint f = product->factors->len - 1; f > factor; f--)
         index /= ((const struct duet__factor *)product->factors->pdata[f])->values->len;
     const struct duet__factor *own = product->factors->pdata[factor];
@@ -222,7 +206,6 @@ const char *duet__factor_value(const struct duet__factor *factor, const char *va
 {
     const char *equals =
         factor->option && duet__option_named(factor->option) ? strchr(value, '=') : NULL;
-
     return equals ? equals + 1 : value;
 }
 
@@ -235,16 +218,13 @@ char **duet__cell_program(const struct duet__study *study, uint64_t cell)
 {
     const struct duet__product *product = duet__study_product(study, cell);
     char **words = g_strdupv(study->program);
-
     for (guint f = 0; words && f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
         const char *text = duet__factor_value(factor, value);
         g_autofree char *place = g_strdup_printf("{%.*s}", (int)strcspn(value, "="), value);
-
         for (char **word = words; is_argument(factor) && *word; word++) {
             g_auto(GStrv) parts = g_strsplit(*word, place, -1);
-
             g_free(*word);
             *word = g_strjoinv(text, parts);
         }
@@ -255,7 +235,6 @@ char **duet__cell_program(const struct duet__study *study, uint64_t cell)
 char *duet__shell_text(const char *const *words)
 {
     GString *text = g_string_new(NULL);
-
     for (; *words; words++) {
         g_autofree char *valid = g_utf8_make_valid(*words, -1);
         g_autofree char *quoted =
@@ -274,14 +253,12 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
     const struct duet__product *product = duet__study_product(study, cell);
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
     g_auto(GStrv) program = duet__cell_program(study, cell);
-
     g_ptr_array_add(words, g_strdup("duet"));
     g_ptr_array_add(words, g_strdup(command));
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
         bool flag = factor->option && !factor->option->value;
-
         if (is_argument(factor) || (flag && (!strcmp(value, "0") || !strcmp(value, "no"))))
             continue;
         if (factor->option)
@@ -308,10 +285,8 @@ enum { FACTORS_MOST = 64, LOOKS = 8 /* points a cell */ };
 static unsigned sizes_of(const struct duet__product *product, uint64_t sizes[FACTORS_MOST])
 {
     unsigned count = 0;
-
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-
         if (factor->values->len == 1)
             continue;
         if (count < FACTORS_MOST)
@@ -326,7 +301,6 @@ static uint64_t divisor(uint64_t first, uint64_t second)
 {
     while (second) {
         uint64_t rest = first % second;
-
         first = second;
         second = rest;
     }
@@ -341,17 +315,14 @@ static void order_product(const struct duet__product *product, uint32_t *order)
     double steps[FACTORS_MOST], root = 1.5;
     unsigned dimensions = sizes_of(product, sizes);
     g_autofree bool *seen = g_new0(bool, count);
-
     for (int i = 0; i < 100; i++) /* x^(d + 1) = x + 1 */
         root = pow(1 + root, 1.0 / (dimensions + 1));
     for (unsigned d = 0; d < dimensions; d++)
         steps[d] = pow(root, -(double)(d + 1));
     for (uint64_t i = 0; i < LOOKS * count + LOOKS && found < count; i++) {
         uint64_t cell = 0;
-
         for (unsigned d = 0; d < dimensions; d++) {
             double part = 0.5 + (double)i * steps[d];
-
             cell = cell * sizes[d] + (uint64_t)((part - floor(part)) * (double)sizes[d]);
         }
         if (!seen[cell])
@@ -375,7 +346,6 @@ struct turn {
 static int compare_turns(const void *first, const void *second)
 {
     const struct turn *a = first, *b = second;
-
     if (a->part < b->part || a->part > b->part)
         return a->part < b->part ? -1 : 1;
     return a->cell < b->cell ? -1 : a->cell > b->cell;
@@ -385,10 +355,8 @@ uint32_t *duet__study_order(const struct duet__study *study)
 {
     uint32_t *order = g_new0(uint32_t, study->count);
     struct turn *turns;
-
     for (guint p = 0; p < study->products->len; p++) {
         const struct duet__product *product = study->products->pdata[p];
-
         order_product(product, order + product->first);
     }
     if (study->products->len == 1)
@@ -396,7 +364,6 @@ uint32_t *duet__study_order(const struct duet__study *study)
     turns = g_new(struct turn, study->count);
     for (uint64_t i = 0; i < study->count; i++) {
         const struct duet__product *product = duet__study_product(study, order[i]);
-
         turns[i] =
             (struct turn){((double)(i - product->first) + 0.5) / (double)product->count, order[i]};
     }
@@ -416,7 +383,6 @@ enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };
 static const struct duet__option *option_of(const char *key, unsigned where)
 {
     g_autofree char *name = g_strdelimit(g_strdup(strcmp(key, "params") ? key : "param"), "_", '-');
-
     return duet__option_find(name, where);
 }
 
@@ -431,7 +397,6 @@ static int read_value(const struct duet__json *at, struct duet__product *product
     double number = 0;
     bool flag = false;
     int error = 0;
-
     if (duet__json_is_string(at))
         error = duet__json_string(at, &text);
     else if (!duet__json_boolean(at, &flag))
@@ -451,12 +416,10 @@ static int read_list(const struct duet__json *at, struct duet__product *product,
 {
     unsigned count = 0;
     int error = 0;
-
     if (duet__json_is_array(at)) {
         error = duet__json_array(at, 1, LIST_MOST, &count);
         for (unsigned i = 0; i < count && !error; i++) {
             const struct duet__json one = duet__json_element(at, i);
-
             error = read_value(&one, product, option, name);
         }
         return error;
@@ -466,7 +429,6 @@ static int read_list(const struct duet__json *at, struct duet__product *product,
     error = duet__json_keys(at, NULL);
     for (const char *key = NULL; !error && (key = duet__json_next(at, key));) {
         const struct duet__json one = duet__json_member(at, key);
-
         error = read_list(&one, product, option, key);
     }
     return error;
@@ -475,11 +437,9 @@ static int read_list(const struct duet__json *at, struct duet__product *product,
 static int read_case(const struct duet__json *at, struct duet__product *product, unsigned where)
 {
     int error = duet__json_keys(at, NULL);
-
     for (const char *key = NULL; !error && (key = duet__json_next(at, key));) {
         const struct duet__json one = duet__json_member(at, key);
         const struct duet__option *option = option_of(key, where);
-
         if (!option && strcmp(key, "workload") != 0)
             return duet__json_fail(&one, DUET_EINVAL, "is no option that can be given values here");
         error = read_list(&one, product, option, NULL);
@@ -493,7 +453,6 @@ static void inherit(struct duet__product *product, const struct duet__product *f
     for (guint f = 0; f < from->factors->len; f++) {
         const struct duet__factor *factor = from->factors->pdata[f];
         const bool own = duet__factor_place(product, factor->name) >= 0;
-
         for (guint v = 0; v < factor->values->len && !own; v++)
             if (duet__study_add(product, factor->option, factor->values->pdata[v], NULL))
                 return; /* impossible: it was taken before */
@@ -507,7 +466,6 @@ static int read_cases(const struct duet__json *root, struct duet__study *study, 
     struct duet__json schema, cases;
     unsigned count = 0;
     int error = duet__json_keys(root, keys);
-
     if (error)
         return error;
     schema = duet__json_member(root, "schema");
@@ -518,7 +476,6 @@ static int read_cases(const struct duet__json *root, struct duet__study *study, 
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json one = duet__json_element(&cases, i);
         struct duet__product *product = duet__product_new();
-
         g_ptr_array_add(study->products, product);
         error = read_case(&one, product, where);
         if (!error)
@@ -535,7 +492,6 @@ int duet__study_read(struct duet__study *study, const char *path, unsigned where
     struct duet__json root = {.node = NULL};
     size_t length;
     int error = duet__read_all(path, MOST_MIB, &text, &length, message);
-
     if (!error)
         error = duet__json_parse(text, length, path, message, &root);
     if (!error)

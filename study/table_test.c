@@ -19,7 +19,6 @@ static int add(struct duet__study *study, const char *name, const char *text,
 static struct duet__study *make(const char *const *pairs)
 {
     struct duet__study *study = duet__study_new();
-
     for (; *pairs; pairs += 2)
         WORKS(add(study, strcmp(*pairs, "workload") ? *pairs : NULL, pairs[1], hear()));
     WORKS(duet__study_number(study, hear()));
@@ -53,14 +52,12 @@ static void test_values(void)
         {"platform", "idgraf,../my/machine.json", "idgraf ../my/machine.json"},
         {"policy", "ws,w-rand:cpu=1:gpu=20", "ws w-rand:cpu=1:gpu=20"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         const char *const pairs[] = {cases[i][0], cases[i][1], NULL};
         struct duet__study *study = make(pairs);
         const struct duet__product *product = study->products->pdata[0];
         const struct duet__factor *factor = product->factors->pdata[0];
         g_autofree char *text = NULL;
-
         g_assert_cmpuint(product->factors->len, ==, 1);
         g_assert_cmpuint(study->count, ==, factor->values->len);
         g_ptr_array_add(factor->values, NULL);
@@ -99,7 +96,6 @@ static void test_bad_values(void)
         {"model-error", "0,1", "--model-error"},
     };
     struct duet__study *study;
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         study = duet__study_new();
         if (!add(study, cases[i][0], cases[i][1], hear()))
@@ -130,7 +126,6 @@ static void test_commands(void)
     struct duet__study *first = make(pairs), *second = make(again);
     g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     char *command = duet__cell_command(first, "simulate", 0, 7);
-
     g_assert_cmpuint(first->count, ==, 16);
     g_assert_cmpstr(command, ==,
                     "duet simulate lu --platform 'a b.json' --policy ws --link pcie=1x --link "
@@ -138,7 +133,6 @@ static void test_commands(void)
     g_free(command);
     for (uint64_t i = 0; i < first->count; i++) {
         g_autofree char *other = duet__cell_command(second, "simulate", i, 1);
-
         command = duet__cell_command(first, "simulate", i, 1);
         g_assert_cmpstr(command, ==, other);
         g_assert_true(g_hash_table_add(known, command));
@@ -164,7 +158,6 @@ static void test_order(void)
     g_autofree uint32_t *order = duet__study_order(study), *single = NULL;
     g_autofree bool *seen = g_new0(bool, study->count);
     const uint64_t part = study->count / 10;
-
     g_assert_cmpuint(study->count, ==, 7 * 2 * 5 * 12 * 3);
     for (uint64_t i = 0; i < study->count; i++) {
         g_assert_cmpuint(order[i], <, study->count);
@@ -173,10 +166,8 @@ static void test_order(void)
     }
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-
         for (guint v = 0; v < factor->values->len; v++) {
             double share = (double)part / factor->values->len, count = 0;
-
             for (uint64_t i = 0; i < part; i++)
                 count += duet__study_value(product, order[i], f) == factor->values->pdata[v];
             g_assert_cmpfloat(count, >, 0.7 * share);
@@ -202,7 +193,6 @@ static int read_text(struct duet__study *study, const char *text, struct duet_me
 {
     g_autofree char *name = NULL;
     int handle = g_file_open_tmp("study-XXXXXX.json", &name, NULL), error;
-
     g_close(handle, NULL);
     g_assert_true(g_file_set_contents(name, text, -1, NULL));
     error = duet__study_read(study, name, DUET__FACTOR | DUET__IN_STUDY, message);
@@ -217,7 +207,6 @@ static void test_file(void)
     g_autofree uint32_t *order = NULL;
     g_autofree char *command = NULL;
     uint64_t large = 0;
-
     WORKS(add(study, "gpus", "2..3", hear()));
     g_assert_cmpint(read_text(study, file, hear()), ==, DUET_OK);
     g_assert_cmpuint(study->products->len, ==, 3);
@@ -244,10 +233,8 @@ static void test_bad_files(void)
         {"{\"schema\": 1, \"cases\": [{\"n\": {\"a\": 1}}]}", "cases[0].n"},
         {"{\"schema\": 1, \"cases\": [{\"link\": {\"pcie\": {}}}]}", "cases[0].link.pcie"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__study *study = duet__study_new();
-
         g_assert_cmpint(read_text(study, cases[i][0], hear()), !=, 0);
         SAYS(cases[i][1]);
         duet__study_free(study);
@@ -258,11 +245,9 @@ static void test_bad_files(void)
 static void test_fuzz(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
-
     for (int i = 0; i < 3000; i++) {
         struct duet__study *study = duet__study_new();
         GString *text = g_string_new(file);
-
         testing_mutate(text, random);
         if (read_text(study, text->str, hear()))
             g_assert_cmpstr(heard(), !=, "");

@@ -30,7 +30,6 @@ static const double TIE = 0.03; /* settings within this part of the best get dra
 static bool is_of_runs(const struct duet__factor *factor)
 {
     static const char *const others[] = {"n", "precision", "gpu-memory", "speed", NULL};
-
     return !factor->option || duet__tune_chosen(factor->name) ||
            g_strv_contains(others, factor->option->name);
 }
@@ -56,19 +55,16 @@ static int add_product(struct duet__tune *tune, const struct duet__product *spac
     struct duet__product *product = duet__product_new();
     bool beyond = fidelity < DUET__WHOLE;
     int error = 0;
-
     g_ptr_array_add(tune->study->products, product);
     for (guint f = 0; f < space->factors->len && !error; f++) {
         const struct duet__factor *factor = space->factors->pdata[f];
         const bool usual =
             (fidelity == DUET__USUAL || fidelity == DUET__USUAL_RUN) && factor->values->len > 1;
         g_autofree char *only = only_value(tune, fidelity, usual, factor);
-
         if ((usual && !only) || (fidelity >= DUET__RUN && !is_of_runs(factor)))
             continue;
         for (guint v = 0; v < (only ? 1 : factor->values->len) && !error; v++) {
             const char *value = only ? only : factor->values->pdata[v];
-
             beyond |= (!strcmp(factor->name, "tile") && duet__tune_beyond(tune, value, NULL)) ||
                       (tune->blocks && !tune->offered && !strcmp(factor->name, "param block"));
             error = duet__study_add(product, factor->option, value, &tune->message);
@@ -98,7 +94,6 @@ static int make_products(struct duet__tune *tune)
 {
     GPtrArray *products = tune->study->products;
     int error = 0;
-
     tune->settings = tune->study->count;
     tune->order = duet__study_order(tune->study);
     for (int i = 0; i < DUET__FIDELITIES && !error; i++)
@@ -117,7 +112,6 @@ static uint32_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidel
                         uint64_t setting)
 {
     const struct duet__product *product = tune->study->products->pdata[fidelity];
-
     return (uint32_t)(product->first + setting);
 }
 
@@ -133,7 +127,6 @@ static int make_runs(struct duet__tune *tune, enum duet__fidelity fidelity, cons
     struct duet__outcome outcome = {0};
     char **said = real ? &tune->refusal : &tune->left_out;
     int error;
-
     tune->cut |= count && until_s > 0 && duet__clock_s() >= until_s;
     if (!count || (until_s > 0 && duet__clock_s() >= until_s))
         return 0;
@@ -166,7 +159,6 @@ static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const
     uint32_t *cells = g_new(uint32_t, settings->len + 1);
     bool some = tune->found->len > 0;
     int error;
-
     for (guint i = 0; i < settings->len; i++)
         cells[i] = cell_of(tune, fidelity, g_array_index(settings, uint32_t, i));
     error =
@@ -194,7 +186,6 @@ static unsigned count_levels(const struct duet__tune *tune)
     uint64_t largest = problem.tile;
     double tasks = 0, tiles = 0, seconds;
     unsigned levels = 1;
-
     if (!tune->request.workload)
         return 1;
     for (guint v = 0; factor && v < factor->values->len; v++) {
@@ -223,7 +214,6 @@ static uint64_t take_runs(struct duet__tune *tune, struct duet__tuned *tuned, ui
     const struct duet__figures *figures;
     double seconds[DRAWN_REPS_MOST];
     uint64_t count = 0;
-
     for (; count < reps && (figures = duet__plan_result(tune->plan, cell, count)); count++)
         seconds[count] = figures->makespan_s;
     if (!count)
@@ -254,7 +244,6 @@ struct rated {
 static gint compare_in_tiles(gconstpointer first, gconstpointer second)
 {
     const struct rated *a = first, *b = second;
-
     if (a->tile != b->tile)
         return a->tile < b->tile ? -1 : 1;
     if (a->seconds < b->seconds || a->seconds > b->seconds)
@@ -265,7 +254,6 @@ static gint compare_in_tiles(gconstpointer first, gconstpointer second)
 static gint compare_ranks(gconstpointer first, gconstpointer second)
 {
     const struct rated *a = first, *b = second;
-
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return a->tile > b->tile ? -1 : a->tile < b->tile;
@@ -275,7 +263,6 @@ static gint compare_ranks(gconstpointer first, gconstpointer second)
 static uint32_t stride_of(const struct duet__tune *tune, guint factor)
 {
     uint32_t stride = 1;
-
     for (guint f = whole_of(tune)->factors->len; f-- > factor + 1;)
         stride *= values_of(tune, f);
     return stride;
@@ -297,14 +284,12 @@ static void keep_best(const struct duet__tune *tune, enum duet__fidelity fidelit
     g_autoptr(GArray) rated = g_array_new(FALSE, FALSE, sizeof(struct rated));
     struct rated *all;
     guint kept = 0;
-
     for (guint i = 0; i < list->len; i++) {
         const uint32_t setting = g_array_index(list, uint32_t, i);
         const struct duet__figures *figures =
             duet__plan_result(tune->plan, cell_of(tune, fidelity, setting), 0);
         struct rated one = {.setting = setting,
                             .tile = tile < 0 ? 0 : value_of(tune, setting, (guint)tile)};
-
         if (figures) {
             one.seconds = figures->makespan_s;
             g_array_append_val(rated, one);
@@ -329,7 +314,6 @@ static void keep_best(const struct duet__tune *tune, enum duet__fidelity fidelit
 static gint compare_tuned(gconstpointer first, gconstpointer second)
 {
     const struct duet__tuned *a = first, *b = second;
-
     if (a->reps != b->reps)
         return a->reps > b->reps ? -1 : 1;
     if (a->predicted_s < b->predicted_s || a->predicted_s > b->predicted_s)
@@ -343,10 +327,8 @@ static int simulate_whole(struct duet__tune *tune, const GArray *list, bool *see
 {
     g_autoptr(GArray) new = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     int error;
-
     for (guint i = 0; i < list->len; i++) {
         const uint32_t setting = g_array_index(list, uint32_t, i);
-
         if (!seen[setting])
             g_array_append_val(new, setting);
         seen[setting] = true;
@@ -355,7 +337,6 @@ static int simulate_whole(struct duet__tune *tune, const GArray *list, bool *see
     for (guint i = 0; i < new->len && !error; i++) {
         const uint32_t setting = g_array_index(new, uint32_t, i);
         struct duet__tuned tuned = {.setting = setting, .measured_s = NAN};
-
         if (take_runs(tune, &tuned, cell_of(tune, DUET__WHOLE, setting), 1))
             g_array_append_val(tune->found, tuned);
     }
@@ -369,10 +350,8 @@ static void add_neighbours(const struct duet__tune *tune, uint32_t setting, GArr
     for (guint f = 0; f < whole_of(tune)->factors->len; f++) {
         const bool ordered = duet__factor_is_number(whole_of(tune)->factors->pdata[f]);
         const uint32_t own = value_of(tune, setting, f), stride = stride_of(tune, f);
-
         for (uint32_t value = 0; value < values_of(tune, f); value++) {
             const uint32_t other = setting + (value - own) * stride; /* modulo 2^32 */
-
             if (value != own && (!ordered || value + 1 == own || value == own + 1))
                 g_array_append_val(list, other);
         }
@@ -384,7 +363,6 @@ static const char *setting_value(const struct duet__tune *tune, uint32_t setting
                                  const char *factor)
 {
     const int place = duet__factor_place(whole_of(tune), factor);
-
     return place < 0 ? NULL
                      : duet__study_value(whole_of(tune), cell_of(tune, DUET__WHOLE, setting),
                                          (guint)place);
@@ -394,7 +372,6 @@ static const char *setting_value(const struct duet__tune *tune, uint32_t setting
 static bool is_barred(const struct duet__tune *tune, uint32_t setting)
 {
     const char *tile = setting_value(tune, setting, "tile");
-
     return tune->offered && !duet__tune_beyond(tune, tile, NULL) &&
            duet__tune_beyond(tune, tile, setting_value(tune, setting, "param block"));
 }
@@ -405,7 +382,6 @@ static bool is_idle(const struct duet__tune *tune, uint32_t setting, const char 
 {
     static const char *const of_gpus[] = {"set-arch", "gpu-window",     "gpu-window-short",
                                           "no-peer",  "nearest-source", NULL};
-
     return (g_strv_contains(of_gpus, factor) &&
             !g_strcmp0(setting_value(tune, setting, "gpus"), "0")) ||
            (!strcmp(factor, *of_gpus) && !g_strcmp0(setting_value(tune, setting, "cpus"), "0"));
@@ -415,7 +391,6 @@ static bool is_idle(const struct duet__tune *tune, uint32_t setting, const char 
 static bool is_whole(const char *block, const char *tile)
 {
     const double edge = g_ascii_strtod(strchr(block, '=') + 1, NULL);
-
     return edge <= 0 || (tile && edge >= g_ascii_strtod(tile, NULL));
 }
 
@@ -423,11 +398,9 @@ static bool is_whole(const char *block, const char *tile)
 static bool is_repeated(const struct duet__tune *tune, uint32_t setting)
 {
     const char *tile = setting_value(tune, setting, "tile");
-
     for (guint f = 0; f < whole_of(tune)->factors->len; f++) {
         const struct duet__factor *factor = whole_of(tune)->factors->pdata[f];
         const guint own = value_of(tune, setting, f);
-
         if (own && is_idle(tune, setting, factor->name))
             return true;
         for (guint v = 0; v < own && tune->blocks && !strcmp(factor->name, "param block"); v++)
@@ -449,10 +422,8 @@ static int search(struct duet__tune *tune)
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     bool more = true;
     int error = 0;
-
     for (uint64_t i = 0; i < tune->settings; i++) {
         const bool repeated = is_repeated(tune, tune->order[i]);
-
         seen[tune->order[i]] = repeated || is_barred(tune, tune->order[i]);
         tune->repeated += repeated;
         if (!seen[tune->order[i]])
@@ -471,7 +442,6 @@ static int search(struct duet__tune *tune)
         more = false;
         for (guint i = 0; i < MIN(tune->found->len, TOPS); i++) {
             struct duet__tuned *one = duet__tune_at(tune, i);
-
             if (!one->explored)
                 add_neighbours(tune, one->setting, list);
             more |= !one->explored;
@@ -493,7 +463,6 @@ static void find_lead(struct duet__tune *tune)
     const struct duet__tuned *best = duet__tune_at(tune, 0);
     double differences[DRAWN_REPS_MOST];
     struct duet__summary summary;
-
     tune->lead = tune->lead_half = NAN;
     tune->draws = tune->wins = 0;
     if (tune->found->len < 2 || best->reps < 3 || duet__tune_at(tune, 1)->reps != best->reps)
@@ -501,11 +470,9 @@ static void find_lead(struct duet__tune *tune)
     for (; tune->draws < best->reps; tune->draws++) {
         const double own_s = duet__plan_result(tune->plan, best->cell, tune->draws)->makespan_s;
         double next_s = INFINITY;
-
         for (guint i = 1; i < tune->found->len; i++) {
             const struct duet__tuned *other = duet__tune_at(tune, i);
             double other_s;
-
             if (other->reps != best->reps)
                 break;
             other_s = duet__plan_result(tune->plan, other->cell, tune->draws)->makespan_s;
@@ -530,7 +497,6 @@ static int judge_on_draws(struct duet__tune *tune)
     const bool cut = tune->cut;
     guint count = 1;
     int error = 0;
-
     tune->cut = false;
     find_lead(tune);
     while (count < MIN(tune->found->len, DRAWN_MOST) &&
@@ -538,7 +504,6 @@ static int judge_on_draws(struct duet__tune *tune)
         count++;
     for (uint64_t reps = DRAWN_REPS; reps <= DRAWN_REPS_MOST && !error && !tune->cut; reps *= 2) {
         uint32_t cells[DRAWN_MOST];
-
         for (guint i = 0; i < count; i++)
             cells[i] = cell_of(tune, DUET__DRAWN, found[i].setting);
         error = make_runs(tune, DUET__DRAWN, cells, count, reps, tune->start_s + tune->budget_s);
@@ -563,7 +528,6 @@ static int simulate_usual(struct duet__tune *tune)
     const uint32_t cell = cell_of(tune, DUET__USUAL, 0);
     const uint64_t reps = MAX(DRAWN_REPS, duet__tune_at(tune, 0)->reps);
     int error = make_runs(tune, DUET__USUAL, &cell, 1, reps, 0);
-
     tune->usual = (struct duet__tuned){.cell = cell,
                                        .predicted_s = NAN,
                                        .low_s = NAN,
@@ -577,7 +541,6 @@ static int simulate_usual(struct duet__tune *tune)
 int duet__tune_search(struct duet__tune *tune)
 {
     int error = make_products(tune);
-
     tune->found = g_array_new(FALSE, FALSE, sizeof(struct duet__tuned));
     tune->results = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     tune->plan->results = tune->results;
@@ -603,7 +566,6 @@ int duet__tune_run(struct duet__tune *tune)
     const guint count = MIN(tune->verified, tune->found->len);
     uint32_t *cells = g_new(uint32_t, count + 1);
     int error;
-
     for (guint i = 0; i < count; i++)
         cells[i] = cell_of(tune, DUET__RUN, duet__tune_at(tune, i)->setting);
     cells[count] = cell_of(tune, DUET__USUAL_RUN, 0);
@@ -612,10 +574,8 @@ int duet__tune_run(struct duet__tune *tune)
         struct duet__tuned *one = duet__tune_at(tune, i < count ? i : tune->found->len);
         double seconds[RUN_REPS];
         size_t ended = 0;
-
         for (uint64_t r = 0; r < RUN_REPS; r++) {
             const struct duet__figures *figures = duet__plan_result(tune->plan, cells[i], r);
-
             if (figures)
                 seconds[ended++] = figures->makespan_s;
         }

@@ -33,7 +33,6 @@ static struct duet__product *space_of(const struct duet__tune *tune)
 const struct duet__factor *duet__tune_factor(const struct duet__tune *tune, const char *name)
 {
     const int place = duet__factor_place(space_of(tune), name);
-
     return place < 0 ? NULL : space_of(tune)->factors->pdata[place];
 }
 
@@ -54,15 +53,12 @@ static void find_measured(struct duet__tune *tune, const struct duet__platform *
 {
     const struct duet__problem *problem = &tune->request.problem;
     const char *const *kernels = tune->request.workload->kernels;
-
     tune->low = tune->high = 0;
     for (; *kernels; kernels++) {
         g_autofree char *kernel = g_strdup_printf("%c%s", problem->precision, *kernels);
-
         for (size_t c = 0; c < platform->calibration.count; c++) {
             const struct duet__curve *curve = &platform->calibration.curves[c];
             double least = INFINITY, most = 0;
-
             for (size_t i = 0; i < curve->count && !strcmp(curve->kernel, kernel); i++) {
                 least = curve->points[i].size > 0 ? fmin(least, curve->points[i].size) : least;
                 most = fmax(most, curve->points[i].size);
@@ -79,7 +75,6 @@ static void find_measured(struct duet__tune *tune, const struct duet__platform *
 static bool leaves(const struct duet__tune *tune, double whole, double edge)
 {
     const double rest = fmod(whole, edge);
-
     return edge < tune->low || edge > tune->high || (rest > 0 && rest < tune->low);
 }
 
@@ -88,7 +83,6 @@ bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const ch
     const double edge = tile ? g_ascii_strtod(tile, NULL) : 0;
     const double part = block && tune->blocks ? g_ascii_strtod(strchr(block, '=') + 1, NULL) : 0;
     const double whole = (double)tune->request.problem.n, last = fmod(whole, edge);
-
     return edge > 0 && tune->high > 0 &&
            (leaves(tune, whole, edge) || (part > 0 && part < edge && leaves(tune, edge, part)) ||
             (part > 0 && part < last && leaves(tune, last, part)));
@@ -105,13 +99,11 @@ static uint64_t fit_tile(const struct duet__tune *tune, double near)
     static const double FAR = 1.08;
     double best = INFINITY;
     uint64_t found = 0;
-
     for (uint64_t tile = (uint64_t)ceil(fmax(tune->low, near / FAR) / STEP) * STEP;
          tile <= MIN((uint64_t)fmin(tune->high, near * FAR), n); tile += STEP) {
         const uint64_t rest = n % tile;
         double cost = (rest ? (double)(tile - rest) / (double)n : 0) +
                       0.1 * fabs(log((double)tile / near)) + (tile % ALIGNED ? 0.005 : 0);
-
         if (cost < best && (!rest || (double)rest >= tune->low)) {
             best = cost;
             found = tile;
@@ -128,10 +120,8 @@ static int add_tiles(struct duet__tune *tune)
     const struct duet__request *request = &tune->request;
     g_autoptr(GString) list = g_string_new(NULL);
     uint64_t last = 0;
-
     for (int i = 0; i < TILES && tune->high > 0 && !tune->lists; i++) {
         uint64_t tile = fit_tile(tune, tune->low * pow(tune->high / tune->low, i / (TILES - 1.0)));
-
         if (tile > last)
             g_string_append_printf(list, "%s%" G_GUINT64_FORMAT, last ? "," : "", tile);
         last = MAX(tile, last);
@@ -152,7 +142,6 @@ static int add_tiles(struct duet__tune *tune)
 static int add_blocks(struct duet__tune *tune)
 {
     g_autofree char *values = g_strdup_printf("block=0,%g", tune->low);
-
     if (!tune->blocks || !(tune->low > 0) || duet__tune_factor(tune, "param block"))
         return 0;
     tune->offered = !duet__tune_factor(tune, "extrapolate");
@@ -168,18 +157,15 @@ static int add_places(struct duet__tune *tune, const struct duet__platform *plat
         workload && *workload->kernels ? workload->parameters : NULL;
     bool able = false;
     int error = 0;
-
     for (unsigned a = 0; a < platform->arch_count && one; a++) {
         g_autofree char *kernel =
             g_strdup_printf("%c%s", tune->request.problem.precision, workload->kernels[0]);
-
         able |= strcmp(platform->archs[a].backend, "cpu") != 0 &&
                 duet__calibration_find(&platform->calibration, kernel, platform->archs[a].name);
     }
     for (; able && one->name && !error; one++) {
         g_autofree char *factor = g_strconcat("param ", one->name, NULL);
         g_autofree char *values = g_strconcat(one->name, "=cpu,any", NULL);
-
         if (!strcmp(one->values, "cpu|any") && !duet__tune_factor(tune, factor))
             error = add(tune, "param", values);
     }
@@ -193,7 +179,6 @@ static int add_policies(struct duet__tune *tune)
     static const char *const others[] = {"auto", "darts", "no-prio", "random", "w-rand", NULL};
     g_autoptr(GString) list = g_string_new(NULL);
     const struct duet_policy *policy;
-
     for (size_t i = 0; (policy = duet_policy_at(i)); i++)
         if (!g_strv_contains(others, policy->name))
             g_string_append_printf(list, "%s%s", list->len ? "," : "", policy->name);
@@ -210,7 +195,6 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
     g_autofree char *some =
         cpus > 1 ? g_strdup_printf("%u,%u,0", cpus, cpus / 2) : g_strdup_printf("%u,0", cpus);
     int error;
-
     if (!gpus)
         return 0;
     error = add(tune, "gpu-window", "2,4");
@@ -225,13 +209,11 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 int duet__tune_check(struct duet__tune *tune)
 {
     const GPtrArray *factors = space_of(tune)->factors;
-
     if (duet__tune_factor(tune, "noise") || duet__tune_factor(tune, "interval"))
         return duet_fail(&tune->message, DUET_EINVAL,
                          "--noise, --interval: the best settings are simulated with draws anyway");
     for (guint f = 0; f < factors->len; f++) {
         const struct duet__factor *factor = factors->pdata[f];
-
         tune->lists |= factor->values->len > 1;
         if (factor->values->len > 1 && !duet__tune_chosen(factor->name))
             return duet_fail(&tune->message, DUET_EINVAL,
@@ -251,7 +233,6 @@ static int complete_problem(struct duet__tune *tune)
     const uint64_t usual_n = real ? workload->real_n : workload->default_n;
     g_autofree char *n = NULL;
     int error;
-
     for (const struct duet__parameter *one = workload->parameters; one && one->name; one++)
         tune->blocks |= !strcmp(one->name, "block") && !strcmp(one->initial, "0");
     /* who took the problem did not know the machine */
@@ -267,7 +248,6 @@ static int complete_problem(struct duet__tune *tune)
 static int look_at_platform(struct duet__tune *tune, struct duet__platform **platform)
 {
     int error = duet__platform_load(tune->platform, platform, &tune->message);
-
     if (error || !tune->request.workload)
         return error;
     duet__calibration_select(&(*platform)->calibration, tune->request.workload->name);
@@ -280,7 +260,6 @@ int duet__tune_tiles(struct duet__tune *tune, GArray **missing)
     struct duet__platform *platform = NULL;
     const struct duet__factor *tiles;
     int error = tune->request.workload ? complete_problem(tune) : 0;
-
     *missing = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     if (!error && tune->platform)
         error = look_at_platform(tune, &platform);
@@ -292,7 +271,6 @@ int duet__tune_tiles(struct duet__tune *tune, GArray **missing)
     for (guint i = 0; tiles && i < tiles->values->len; i++) {
         const uint64_t edge = g_ascii_strtoull(tiles->values->pdata[i], NULL, 10);
         const bool known = tune->high > 0;
-
         if (!platform || (known && ((double)edge < tune->low || (double)edge > tune->high)))
             g_array_append_val(*missing, edge);
     }
@@ -305,7 +283,6 @@ int duet__tune_space(struct duet__tune *tune)
     struct duet__platform *platform = NULL;
     const int place = duet__factor_place(space_of(tune), "platform");
     int error = look_at_platform(tune, &platform);
-
     if (place >= 0) /* more may have been measured for this than the given one has */
         g_ptr_array_remove_index(space_of(tune)->factors, (guint)place);
     if (!error)

@@ -32,7 +32,6 @@ static double seconds_of(enum duet__fidelity fidelity, uint32_t setting)
     const uint32_t tile = setting / WINDOWS / POLICIES, window = setting % WINDOWS;
     const uint32_t policy = setting / WINDOWS % POLICIES;
     const double rough = fidelity < DUET__WHOLE;
-
     return 1 + 0.02 * fabs(tile - 3.0) + rough * 0.5 * tile + 0.01 * fabs(window - 2.0) +
            (policy == 5   ? 0.2 * rough
             : policy == 4 ? 0.03 * (1 - rough)
@@ -48,7 +47,6 @@ static void execute(uint64_t job, FILE *result, void *data)
     const uint64_t cell = job % study->count;
     int fidelity = DUET__FIDELITIES - 1;
     uint32_t setting;
-
     while (((struct duet__product *)study->products->pdata[fidelity])->first > cell)
         fidelity--;
     setting = (uint32_t)(cell - duet__study_product(study, cell)->first);
@@ -85,7 +83,6 @@ static void add(struct trial *trial, const char *name, const char *values)
 static void begin(struct trial *trial, uint64_t n, const char *path)
 {
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, n);
-
     *trial = (struct trial){.tune = {.study = duet__study_new(),
                                      .plan = &trial->plan,
                                      .store = &trial->store,
@@ -119,7 +116,6 @@ static void begin(struct trial *trial, uint64_t n, const char *path)
 static void end(struct trial *trial)
 {
     struct duet__study *study = trial->tune.study;
-
     duet__tune_fini(&trial->tune);
     g_assert_cmpint(duet__store_close(&trial->store, NULL), ==, 0);
     duet__study_free(study);
@@ -132,7 +128,6 @@ static void test_search(void)
 {
     struct trial trial;
     const uint64_t *made = trial.tune.made;
-
     begin(&trial, LARGE, NULL);
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
     g_assert_cmpuint(trial.tune.chosen->setting, ==, BEST);
@@ -156,7 +151,6 @@ static void test_one_level(void)
     g_autofree char *folder = g_dir_make_tmp(NULL, NULL);
     g_autofree char *path = g_build_filename(folder, "t.db", NULL);
     struct trial first, second;
-
     begin(&first, SMALL, path);
     g_assert_cmpint(duet__tune_search(&first.tune), ==, 0);
     g_assert_cmpuint(first.tune.found->len, ==, ALL);
@@ -180,7 +174,6 @@ static void test_repeated(void)
 {
     enum { BLOCK = 3, PLACES = WINDOWS + 1, DIVISIONS = 2 * (TILES - BLOCK) + BLOCK };
     struct trial trial;
-
     begin(&trial, SMALL, NULL);
     trial.tune.blocks = true;
     add(&trial, "gpus", "0,4");
@@ -197,7 +190,6 @@ static void test_repeated(void)
 static void test_failures(void)
 {
     struct trial some, none;
-
     begin(&some, LARGE, NULL);
     some.only = 4;
     g_assert_cmpint(duet__tune_search(&some.tune), ==, 0);
@@ -217,7 +209,6 @@ static void test_failures(void)
 static void test_late(void)
 {
     struct trial trial;
-
     begin(&trial, LARGE, NULL);
     trial.tune.budget_s = 1e-9;
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
@@ -233,7 +224,6 @@ static void test_late(void)
 static void test_runs(void)
 {
     struct trial trial;
-
     begin(&trial, SMALL, NULL);
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
     trial.plan.command = "run";

@@ -32,7 +32,6 @@ static int check_task(const struct duet__recording *recording, const struct duet
                       struct duet_message *message)
 {
     double tolerance = tolerance_s(recording->makespan_s);
-
     if (event->worker < 0 || (unsigned)event->worker >= recording->machine->worker_count)
         return duet_fail(message, DUET_EINVAL, "task %llu ran on worker %d, which there is not",
                          (unsigned long long)event->id, event->worker);
@@ -49,7 +48,6 @@ static int check_task(const struct duet__recording *recording, const struct duet
 static int check(const struct duet__recording *recording, struct duet_message *message)
 {
     const struct duet_machine *machine = recording->machine;
-
     if (!machine || !machine->worker_count)
         return duet_fail(message, DUET_EINVAL, "a run without workers has no account");
     if (!isfinite(recording->makespan_s) || recording->makespan_s < 0)
@@ -59,7 +57,6 @@ static int check(const struct duet__recording *recording, struct duet_message *m
         const struct duet_event *event = &recording->events[i];
         bool task = event->kind == DUET_EVENT_TASK;
         int error = 0;
-
         if (!isfinite(event->ready_s) || !isfinite(event->start_s) || !isfinite(event->end_s) ||
             event->end_s < event->start_s - tolerance_s(recording->makespan_s))
             return duet_fail(message, DUET_EINVAL, "%s %llu is dated ready %g, from %g to %g s",
@@ -94,7 +91,6 @@ struct edge {
 static int by_date(const void *left, const void *right)
 {
     const struct edge *a = left, *b = right;
-
     if (a->worker != b->worker)
         return a->worker < b->worker ? -1 : 1;
     if (a->date_s != b->date_s)
@@ -113,7 +109,6 @@ static double within(double date_s, double low_s, double high_s)
 static GArray *collect(const struct duet__recording *recording)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         double start_s = within(event->start_s, 0, recording->makespan_s);
@@ -124,7 +119,6 @@ static GArray *collect(const struct duet__recording *recording)
              .end = true,
              .event = i},
         };
-
         if (event->kind == DUET_EVENT_TASK)
             g_array_append_vals(edges, ends, 2);
     }
@@ -145,7 +139,6 @@ static void add_gap(struct sweep *sweep, int worker, double start_s, double end_
                     enum duet__state state, size_t next)
 {
     const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s, next};
-
     if (start_s < end_s)
         g_array_append_val(sweep->gaps, gap);
 }
@@ -154,7 +147,6 @@ static void add_gap(struct sweep *sweep, int worker, double start_s, double end_
 static void add_gaps(struct sweep *sweep, double start_s, const struct edge *next, bool first)
 {
     double ready_s = within(sweep->recording->events[next->event].ready_s, start_s, next->date_s);
-
     add_gap(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN,
             next->event);
     add_gap(sweep, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD, next->event);
@@ -169,7 +161,6 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
     unsigned arch = machine->workers[edge->worker].arch;
     struct duet__account_kernel *kernel =
         &sweep->account->kernels[index * machine->arch_count + arch];
-
     if (!(kernel->count > 0)) {
         g_strlcpy(kernel->name, duet__recording_kernel(recording, event), sizeof(kernel->name));
         g_strlcpy(kernel->arch, machine->archs[arch].name, sizeof(kernel->arch));
@@ -197,11 +188,9 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
     double *kernels_s = &sweep->account->workers_s[worker][DUET_STATE_KERNEL];
     size_t running = 0;
     const guint begin = at;
-
     for (; at < edges->len; at++) {
         const struct edge *edge = &g_array_index(edges, struct edge, at);
         double length_s = edge->date_s - date_s;
-
         if (edge->worker != worker)
             break;
         if (running) {
@@ -234,10 +223,8 @@ static void gap_divide(const struct duet__gap *gap, const GArray *stretches,
     double seconds[DUET_STATES] = {0};
     struct duet__gap piece = *gap;
     guint low = 0, high = stretches->len;
-
     while (low < high) {
         guint middle = low + (high - low) / 2;
-
         if (all[middle].end_s <= gap->start_s)
             low = middle + 1;
         else
@@ -247,7 +234,6 @@ static void gap_divide(const struct duet__gap *gap, const GArray *stretches,
     for (; low < stretches->len && all[low].start_s < gap->end_s; low++) {
         const double part_s =
             fmin(all[low].end_s, gap->end_s) - fmax(all[low].start_s, gap->start_s);
-
         seconds[all[low].state] += part_s;
         seconds[gap->state] -= part_s;
     }
@@ -281,7 +267,6 @@ enum duet__state duet__copy_state(const struct duet_machine *machine, const stru
 static void add_stretch(GArray *line, double start_s, double end_s, enum duet__state state)
 {
     const struct stretch stretch = {start_s, end_s, state};
-
     if (start_s < end_s)
         g_array_prepend_val(line, stretch);
 }
@@ -295,14 +280,12 @@ static const struct duet_event *find_copies(const struct duet__recording *record
 {
     double until_s = recording->events[task].start_s;
     size_t before = task, at = duet__released_by(recording, task);
-
     g_array_set_size(line, 0);
     for (; at < before && recording->events[at].kind == DUET_EVENT_COPY;
          at = duet__released_by(recording, at)) {
         const struct duet_event *copy = &recording->events[at];
         const enum duet__state state = duet__copy_state(recording->machine, copy);
         double start_s;
-
         if (state == DUET_STATE_MESSAGE)
             return copy;
         /* a copy still counts from its end until that is noticed, if another one goes on */
@@ -329,7 +312,6 @@ struct change {
 static int by_change_date(const void *left, const void *right)
 {
     const struct change *a = left, *b = right;
-
     if (a->date_s != b->date_s)
         return a->date_s < b->date_s ? -1 : 1;
     return (a->by > b->by) - (a->by < b->by);
@@ -339,10 +321,8 @@ static int by_change_date(const void *left, const void *right)
 static GPtrArray *collect_tasks(const struct duet__recording *recording)
 {
     GPtrArray *tasks = g_ptr_array_new();
-
     for (size_t i = 0; i < recording->event_count; i++) {
         struct duet_event *event = &recording->events[i];
-
         if (event->kind == DUET_EVENT_TASK && event->ready_s < event->start_s)
             g_ptr_array_add(tasks, event);
     }
@@ -357,18 +337,15 @@ static GArray *find_waiting(const GPtrArray *tasks, const unsigned *hosts, unsig
     GArray *all = g_array_new(FALSE, FALSE, sizeof(struct stretch));
     struct stretch stretch = {.state = DUET_STATE_ELSEWHERE};
     int count = 0;
-
     for (guint i = 0; i < tasks->len; i++) {
         const struct duet_event *event = tasks->pdata[i];
         const struct change ends[] = {{event->ready_s, 1}, {event->start_s, -1}};
-
         if (hosts[event->source] == host && (!event->where || event->where >> arch & 1))
             g_array_append_vals(changes, ends, 2);
     }
     g_array_sort(changes, by_change_date);
     for (guint i = 0; i < changes->len; i++) {
         const struct change *change = &g_array_index(changes, struct change, i);
-
         if (!count)
             stretch.start_s = change->date_s;
         count += change->by;
@@ -396,7 +373,6 @@ static void divide_message(const struct duet_event *message, struct duet__gap *g
     const GArray line = {(char *)both, G_N_ELEMENTS(both)};
     const struct duet__gap late = {gap->worker, DUET_STATE_OVERHEAD, asked_s, gap->end_s,
                                    gap->next};
-
     gap_divide(&late, &line, sums);
     gap->end_s = asked_s;
 }
@@ -418,7 +394,6 @@ static void divide_gaps(const struct duet__recording *recording, const GArray *g
     GArray **waiting = g_new0(GArray *, kinds); /* waiting tasks, by host and architecture */
     unsigned *hosts = g_new(unsigned, machine->node_count);
     g_autoptr(GPtrArray) tasks = collect_tasks(recording);
-
     for (unsigned i = 0; i < machine->node_count; i++)
         hosts[i] = duet__host_of(machine, i);
     for (guint i = 0; i < gaps->len; i++) {
@@ -427,7 +402,6 @@ static void divide_gaps(const struct duet__recording *recording, const GArray *g
         const unsigned host = hosts[worker->node];
         GArray **ready = &waiting[(size_t)host * machine->arch_count + worker->arch];
         const struct duet_event *message = NULL;
-
         g_array_set_size(line, 0);
         if (gap.next < recording->event_count)
             message = find_copies(recording, gap.next, line);
@@ -455,11 +429,9 @@ static void add_bytes(const struct duet__recording *recording, struct duet__acco
 {
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (event->kind != DUET_EVENT_COPY || event->failed)
             continue;
         const bool home = duet__is_host(recording->machine, event->destination);
-
         out->bytes[!duet__is_host(recording->machine, event->source) ? (home ? 1 : 2)
                    : home                                            ? 3
                                                                      : 0] += (double)event->bytes;
@@ -470,7 +442,6 @@ double duet__states_sum(const double seconds[DUET_STATES], enum duet__state firs
                         enum duet__state last)
 {
     double sum_s = 0;
-
     for (unsigned i = first; i <= last; i++)
         sum_s += seconds[i];
     return sum_s;
@@ -481,7 +452,6 @@ static void complete(struct duet__account *account)
 {
     double left_s = account->workers * account->makespan_s;
     unsigned largest = 0;
-
     for (unsigned i = 0; i < DUET_STATES; i++) {
         left_s -= account->states_s[i];
         if (account->states_s[i] > account->states_s[largest])
@@ -502,7 +472,6 @@ static void fill(const struct duet__recording *recording, struct duet__account *
     struct sweep sweep = {recording, out, gaps, began_s};
     struct gap_sums sums = {.pieces = pieces};
     guint at = 0;
-
     out->workers = machine->worker_count;
     out->makespan_s = recording->makespan_s;
     out->kernels = g_new0(struct duet__account_kernel, kinds);
@@ -525,7 +494,6 @@ int duet__account_make(const struct duet__recording *recording, struct duet__acc
                        struct duet_message *message)
 {
     int error = check(recording, message);
-
     *out = (struct duet__account){0};
     if (!error)
         fill(recording, out, NULL);
@@ -535,7 +503,6 @@ int duet__account_make(const struct duet__recording *recording, struct duet__acc
 static int by_worker(const void *left, const void *right)
 {
     const struct duet__gap *a = left, *b = right;
-
     if (a->worker != b->worker)
         return a->worker < b->worker ? -1 : 1;
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
@@ -546,7 +513,6 @@ GArray *duet__account_gaps(const struct duet__recording *recording)
     struct duet__account account = {0};
     struct duet_message why;
     GArray *pieces;
-
     if (check(recording, &why))
         return NULL;
     pieces = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
@@ -561,7 +527,6 @@ static struct duet__account_kernel *kernel_of(struct duet__account *account,
                                               const struct duet__account_kernel *like)
 {
     struct duet__account_kernel *added;
-
     for (size_t i = 0; i < account->kernel_count; i++)
         if (!strcmp(account->kernels[i].name, like->name) &&
             !strcmp(account->kernels[i].arch, like->arch))
@@ -581,7 +546,6 @@ static void add_account(struct duet__account *to, const struct duet__account *fr
         to->bytes[i] += share * from->bytes[i];
     for (size_t i = 0; i < from->kernel_count; i++) {
         struct duet__account_kernel *kernel = kernel_of(to, &from->kernels[i]);
-
         kernel->count += share * from->kernels[i].count;
         kernel->seconds += share * from->kernels[i].seconds;
     }
@@ -591,7 +555,6 @@ void duet__account_mean(const struct duet__account *accounts, size_t count,
                         struct duet__account *out)
 {
     size_t most = 0;
-
     for (size_t i = 0; i < count; i++)
         most += accounts[i].kernel_count;
     *out = (struct duet__account){.workers = accounts[0].workers,

@@ -18,7 +18,6 @@ static double part_s(const struct duet__account *account, enum part part)
                                               DUET_STATE_OVERHEAD,
                                               DUET_STATE_ELSEWHERE,
                                               DUET_STATES};
-
     return duet__states_sum(account->states_s, firsts[part], firsts[part + 1] - 1);
 }
 
@@ -28,7 +27,6 @@ static struct duet__account expect_told(const struct testing_recording *testing,
 {
     struct duet__account account;
     double sum_s = 0;
-
     WORKS(duet__account_make(&testing->recording, &account, hear()));
     for (unsigned i = 0; i < PARTS; i++) {
         if (fabs(part_s(&account, i) - parts_s[i]) > 1e-9)
@@ -52,7 +50,6 @@ static void test_without_copies(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     struct duet__account account;
-
     testing_init(&testing, 10);
     testing_task(&testing, 0, 0, 0, 0, 2);
     testing_task(&testing, 0, 1, 3, 4, 7);  /* idle 2 to 3, overhead 3 to 4, idle from 7 */
@@ -75,7 +72,6 @@ static void test_overlap(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-
     testing_init(&testing, 6);
     testing_task(&testing, 1, 0, 0, 0, 4);
     testing_task(&testing, 1, 1, 0, 2, 6);
@@ -91,7 +87,6 @@ static void test_directions(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 1, 2, 4); /* to worker 1: ready at 2, starts at 4.5 */
     testing_task(&testing, 1, 1, 2, 4.5, 10);
@@ -110,7 +105,6 @@ static void test_other_copies(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);                    /* the next task's */
     testing_copy(&testing, 2, 0, 2, 0, 0, 4);                    /* another device's */
@@ -128,7 +122,6 @@ static void test_chained(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     struct duet__account account;
-
     testing_init(&testing, 10);
     testing_copy(&testing, 7, 1, 0, 1, 1, 4);
     testing_copy(&testing, 7, 0, 2, 4.0001, 4.0001, 6); /* noticed, and decided, a little later */
@@ -147,7 +140,6 @@ static void test_room(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-
     testing_init(&testing, 8);
     testing_copy(&testing, 1, 1, 0, 1, 1, 3)->write_back = true;
     testing_copy(&testing, 2, 0, 1, 3, 3, 5);
@@ -160,7 +152,6 @@ static void test_at_once(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__account_fini) struct duet__account account;
-
     testing_init(&testing, 20);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);
     testing_copy(&testing, 2, 2, 1, 2, 2, 4); /* inside the other: nothing */
@@ -176,7 +167,6 @@ static void test_dates(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
     struct duet__account account;
-
     testing_init(&testing, 4);
     testing_task(&testing, 1, 1, -1e-9, -1e-9, 2 + 1e-9);
     testing_task(&testing, 1, 1, 2, 2 - 1e-9, 4 + 1e-9);
@@ -211,7 +201,6 @@ static enum part slow_wait(const struct duet__recording *recording, const struct
                            double at_s)
 {
     const struct duet_event *copy = &recording->events[next->released_by - 1];
-
     if (!next->released_by || copy->kind != DUET_EVENT_COPY)
         return OVERHEAD;
     if (at_s < copy->ready_s || at_s > copy->end_s)
@@ -229,10 +218,8 @@ static void slow_account(const struct duet__recording *recording, unsigned worke
         double at_s = (step + 0.5) * recording->makespan_s / steps;
         const struct duet_event *next = NULL;
         enum part part = IDLE;
-
         for (size_t i = 0; i < recording->event_count; i++) {
             const struct duet_event *event = &recording->events[i];
-
             if (event->kind != DUET_EVENT_TASK || event->worker != (int)worker)
                 continue;
             if (event->start_s <= at_s && event->end_s > at_s)
@@ -250,10 +237,8 @@ static void slow_account(const struct duet__recording *recording, unsigned worke
 static void assert_gaps(const struct duet__recording *recording, struct duet__account *account)
 {
     g_autoptr(GArray) gaps = duet__account_gaps(recording);
-
     for (guint i = 0; i < gaps->len; i++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
-
         g_assert_cmpfloat(gap->end_s, >, gap->start_s);
         g_assert_true(!i || gap->worker > gap[-1].worker || gap->start_s >= gap[-1].end_s);
         account->workers_s[gap->worker][gap->state] -= gap->end_s - gap->start_s;
@@ -267,19 +252,16 @@ static void assert_gaps(const struct duet__recording *recording, struct duet__ac
 static void test_random(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(5);
-
     for (unsigned round = 0; round < 300; round++) {
         OWNED(testing_fini) struct testing_recording testing;
         OWNED(duet__account_fini) struct duet__account account;
         double parts_s[PARTS] = {0};
-
         testing_init(&testing, 40);
         for (unsigned i = 0; i < 30; i++) {
             int start = g_rand_int_range(random, 0, 39);
             int end = g_rand_int_range(random, start + 1, MIN(start + 8, 40) + 1);
             int ready = g_rand_int_range(random, MAX(0, start - 6), start + 1);
             uint16_t to = (uint16_t)g_rand_int_range(random, 0, 3);
-
             if (i % 2)
                 testing_task(&testing, g_rand_int_range(random, 0, 3), i % 4 == 1, ready, start,
                              end);
@@ -300,12 +282,10 @@ static void test_sums(void)
 {
     OWNED(sample_fini) struct sample sample;
     struct duet__account accounts[SAMPLE_POLICIES], mean;
-
     sample_init(&sample, 5, 7, 4000);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
         double sum_s = 0, kernels_s = 0;
         struct duet__account *account = &accounts[p];
-
         WORKS(duet__account_make(&sample.recordings[p], account, hear()));
         for (unsigned i = 0; i < DUET_STATES; i++) {
             g_assert_cmpfloat(account->states_s[i], >=, 0);
@@ -320,7 +300,6 @@ static void test_sums(void)
     duet__account_mean(accounts, SAMPLE_POLICIES, &mean);
     for (unsigned i = 0; i < DUET_STATES; i++) {
         double sum_s = 0;
-
         for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
             sum_s += accounts[p].states_s[i];
         g_assert_cmpfloat_with_epsilon(mean.states_s[i], sum_s / SAMPLE_POLICIES,
@@ -342,7 +321,6 @@ static void test_mean(void)
         {.workers = 1, .makespan_s = 28, .states_s = {28}, .kernels = two, .kernel_count = 2},
     };
     OWNED(duet__account_fini) struct duet__account mean;
-
     duet__account_mean(accounts, 2, &mean);
     testing_near(mean.makespan_s, 18);
     g_assert_cmpuint(mean.kernel_count, ==, 2);

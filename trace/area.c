@@ -22,7 +22,6 @@ static bool take_class(struct duet__classes *classes, size_t index, const double
                        const double *workers, size_t arch_count)
 {
     double *next = classes->times_s + index * classes->arch_count, best_s = INFINITY;
-
     classes->tasks[index] = class[0];
     for (size_t a = 1; a <= arch_count; a++) {
         if (!(workers[a] > 0))
@@ -40,7 +39,6 @@ static void scale(struct duet__classes *classes)
 {
     size_t count = classes->count * classes->arch_count;
     double longest_s = 0;
-
     for (size_t i = 0; i < count; i++)
         if (classes->tasks[i / classes->arch_count] > 0 && isfinite(classes->times_s[i]))
             longest_s = fmax(longest_s, classes->times_s[i]);
@@ -58,7 +56,6 @@ bool duet__classes_make(struct duet__classes *classes, const struct duet__node_c
     size_t count = 0, taken = 0;
     double *sums = g_new0(double, 2 * row); /* workers, and those of devices */
     bool known = true;
-
     for (unsigned i = 0; i < node_count; i++) {
         known &= nodes[i].arch_count == archs && (nodes[i].rows || !nodes[i].count);
         count += nodes[i].count;
@@ -112,7 +109,6 @@ void duet__area_fini(struct duet__area *area)
 static int by_times(const void *left, const void *right, void *area)
 {
     const struct duet__area_tasks *a = left, *b = right;
-
     for (size_t i = 0; i < ((const struct duet__area *)area)->of->arch_count; i++)
         if (a->times_s[i] != b->times_s[i])
             return a->times_s[i] < b->times_s[i] ? -1 : 1;
@@ -123,7 +119,6 @@ static int by_times(const void *left, const void *right, void *area)
 static void merge(struct duet__area *area)
 {
     size_t used = 0;
-
     if (area->group_count)
         g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times,
                           area);
@@ -139,7 +134,6 @@ static void merge(struct duet__area *area)
 void duet__area_fill(struct duet__area *area, const double *counts)
 {
     const struct duet__classes *of = area->of;
-
     g_free(area->groups);
     area->groups = g_new(struct duet__area_tasks, of->count);
     area->group_count = 0;
@@ -158,11 +152,9 @@ double duet__area_cost(const struct duet__area *area, const double *times_s, dou
 {
     const struct duet__classes *of = area->of;
     double least = INFINITY;
-
     *where = 0;
     for (size_t a = 0; a < of->arch_count; a++) {
         double price = times_s[a] * prices[a];
-
         if (area->link && of->device[a])
             price += link_s * prices[of->arch_count];
         if (isfinite(times_s[a]) && price < least) {
@@ -181,13 +173,11 @@ static double cost(const struct duet__area *area, const double *prices, double *
 {
     const struct duet__classes *of = area->of;
     double sum = 0;
-
     for (size_t a = 0; loads_s && a < of->arch_count + area->link; a++)
         loads_s[a] = a < of->arch_count ? 0 : -area->spare_s;
     for (const struct duet__area_tasks *g = area->groups; g < area->groups + area->group_count;
          g++) {
         size_t where;
-
         sum += g->tasks * duet__area_cost(area, g->times_s, g->link_s, prices, &where);
         if (loads_s)
             loads_s[where] += g->tasks * g->times_s[where] / of->workers[where];
@@ -207,7 +197,6 @@ static double ratio(const struct duet__area_tasks *group)
 static int by_ratio(const void *left, const void *right)
 {
     double x = ratio(left), y = ratio(right);
-
     return (x > y) - (x < y);
 }
 
@@ -215,7 +204,6 @@ static int by_ratio(const void *left, const void *right)
 static double load(const struct duet__area *area, const struct duet__area_tasks *group, size_t arch)
 {
     double seconds = group->times_s[arch];
-
     return isfinite(seconds) ? group->tasks * seconds / area->of->workers[arch] : 0;
 }
 
@@ -228,7 +216,6 @@ static double load(const struct duet__area *area, const struct duet__area_tasks 
 static void balance(struct duet__area *area, double prices[2])
 {
     double first = 0, second = 0;
-
     qsort(area->groups, area->group_count, sizeof(*area->groups), by_ratio);
     for (size_t i = 0; i < area->group_count; i++)
         second += load(area, &area->groups[i], 1);
@@ -237,7 +224,6 @@ static void balance(struct duet__area *area, double prices[2])
     for (size_t i = 0; i < area->group_count; i++) {
         const struct duet__area_tasks *group = &area->groups[i];
         bool both = isfinite(group->times_s[1]);
-
         if (isinf(group->times_s[0]))
             return;
         first += load(area, group, 0);
@@ -262,7 +248,6 @@ struct ellipsoid {
 static double half_length(struct ellipsoid *e)
 {
     double square = 0;
-
     for (size_t k = 0; k < e->n; k++) {
         e->inner[k] = 0;
         for (size_t i = 0; i < e->n; i++)
@@ -283,10 +268,8 @@ static void cut(struct ellipsoid *e, double depth)
     double n = (double)e->n, step = (1 + n * depth) / (n + 1);
     double across = n * sqrt((1 - depth * depth) / (n * n - 1));
     double along = n * (1 - depth) / (n + 1);
-
     for (size_t i = 0; i < e->n; i++) {
         double *row = &e->shape[i * e->n], axis = 0;
-
         for (size_t k = 0; k < e->n; k++)
             axis += row[k] * e->inner[k];
         e->centre[i] += step * axis;
@@ -301,7 +284,6 @@ static size_t share_out(const struct duet__area *area, const struct ellipsoid *e
                         double *prices)
 {
     size_t least = e->n;
-
     shares[e->n] = 1;
     for (size_t a = 0; a < e->n; a++) {
         shares[a] = e->centre[a];
@@ -331,7 +313,6 @@ static double search(struct duet__area *area, double most_products)
     double *room = g_new0(double, n *n + 6 * (n + 1));
     struct ellipsoid e = {n, room, room + n, room + n + n * n, room + 2 * n + n * n};
     double *shares = e.inner + n, *loads_s = shares + n + 1, *prices = loads_s + n + 1, best = 0;
-
     for (size_t i = 0; i < n; i++) {
         e.centre[i] = 1 / (double)(n + 1);
         e.shape[i * n + i] = 1; /* a distance of 1 from the centre holds all shares */
@@ -340,7 +321,6 @@ static double search(struct duet__area *area, double most_products)
         size_t least = share_out(area, &e, shares, prices);
         bool inside = shares[least] >= 0;
         double bound = inside ? cost(area, prices, loads_s) : 0, depth, length;
-
         if (bound > best) {
             best = bound;
             memcpy(area->prices, prices, (n + 1) * sizeof(*prices));
@@ -362,7 +342,6 @@ double duet__area_bound(struct duet__area *area, double most_products)
 {
     const struct duet__classes *of = area->of;
     double income = 0, *prices = area->prices;
-
     merge(area);
     if (area->group_count == 0)
         return 0;

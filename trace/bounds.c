@@ -24,14 +24,12 @@ struct duet__node_classes duet__node_classes(const struct duet_runtime *core)
     const size_t row = 1 + machine->arch_count, count = duet_class_count(core);
     struct duet__node_classes out = {machine->arch_count, count, g_new0(double, (2 + count) * row)};
     double *workers = out.rows, *devices = workers + row, *next = devices + row;
-
     for (unsigned w = 0; w < machine->worker_count; w++) {
         workers[1 + machine->workers[w].arch]++;
         devices[1 + machine->workers[w].arch] += machine->workers[w].node != DUET_HOST;
     }
     for (size_t c = 0; c < count; c++, next += row) {
         struct duet_class_stats class; /* array valid until the next call */
-
         if (duet_class_stats(core, c, &class)) {
             next[0] = 1; /* nothing is known of it */
             continue;
@@ -56,14 +54,12 @@ struct graph {
 static int64_t class_of(const struct graph *graph, size_t task)
 {
     const uint32_t klass = graph->entered->tasks[task].klass;
-
     return klass < graph->classes->count && graph->classes->tasks[klass] > 0 ? (int64_t)klass : -1;
 }
 
 static double fastest_s(const struct graph *graph, size_t task)
 {
     const int64_t klass = class_of(graph, task);
-
     return klass < 0 ? 0 : graph->classes->best_s[klass];
 }
 
@@ -78,10 +74,8 @@ static bool is_whole(const struct graph *graph)
 {
     double *left = g_memdup2(graph->classes->tasks, graph->classes->count * sizeof(double));
     bool whole = true;
-
     for (size_t i = 0; i < graph->entered->task_count && whole; i++) {
         const int64_t klass = class_of(graph, i);
-
         whole = klass < 0 || left[klass]-- > 0;
     }
     g_free(left);
@@ -106,14 +100,11 @@ static double *paths(const struct graph *graph, bool back)
         double in_turn_s, any_s; /* the longest up to the last use in turn, to any */
     } *data = g_malloc0_n(entered->datum_count + 1, sizeof(*data));
     double *paths_s = g_new0(double, count + 1);
-
     for (size_t n = 0; n < count; n++) {
         const size_t i = back ? count - 1 - n : n;
         double path_s = paths_s[i];
-
         for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
             const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
-
             if (!(use & DUET__USE_TASK))
                 path_s =
                     longer(path_s, use & DUET__USE_IN_TURN ? data[of].any_s : data[of].in_turn_s);
@@ -124,7 +115,6 @@ static double *paths(const struct graph *graph, bool back)
         path_s += fastest_s(graph, i);
         for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
             const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
-
             if (use & DUET__USE_TASK) {
                 paths_s[of] = back ? longer(paths_s[of], path_s) : paths_s[of];
                 continue;
@@ -149,7 +139,6 @@ static void slice_up(const struct graph *graph, const double *values_s, uint16_t
 {
     const size_t count = graph->entered->task_count;
     double longest_s = 0;
-
     for (size_t i = 0; i < count; i++)
         longest_s = longer(longest_s, values_s[i]);
     for (size_t k = 0; k < SLICES; k++)
@@ -172,17 +161,14 @@ static double best_middle(const struct graph *graph, const double *costs, const 
     uint16_t *head = g_new(uint16_t, count), *tail = g_new(uint16_t, count);
     double first_s[SLICES], last_s[SLICES], costs_after[SLICES] = {0}, best_s = 0;
     double *all = g_new0(double, (size_t)SLICES *SLICES); /* cost by slices */
-
     slice_up(graph, heads_s, head, first_s);
     slice_up(graph, tails_s, tail, last_s);
     for (size_t i = 0; i < count; i++) {
         const int64_t klass = class_of(graph, i);
-
         all[(size_t)head[i] * SLICES + tail[i]] += klass < 0 ? 0 : costs[klass];
     }
     for (size_t h = SLICES; h-- > 0;) {
         double sum = 0;
-
         if (isinf(first_s[h])) /* nothing is in it */
             continue;
         for (size_t t = SLICES; t-- > 0;) {
@@ -205,7 +191,6 @@ static double mixed(const struct graph *graph, const struct duet__area *all)
     double *heads_s = paths(graph, false), *tails_s = paths(graph, true), bound_s;
     double *costs = g_new0(double, classes->count + 1);
     size_t where;
-
     for (size_t c = 0; c < classes->count; c++)
         if (classes->tasks[c] > 0)
             costs[c] = duet__area_cost(all, classes->times_s + c * classes->arch_count, 0,
@@ -241,15 +226,12 @@ static struct way from_host(const struct duet_machine *machine)
 {
     bool *chosen = g_new0(bool, machine->link_count + 1);
     struct way way = {.memories = 1};
-
     for (unsigned n = 1; n < machine->node_count; n++) {
         const struct duet_route *route = duet_machine_route(machine, DUET_HOST, n);
         const struct duet_link *narrowest = NULL;
-
         way.bytes += (double)machine->nodes[n].capacity_bytes;
         for (unsigned i = 0; route->direct && i < route->count; i++) {
             const struct duet_link *link = &machine->links[route->links[i]];
-
             if (!link->per_copy && (!narrowest || link->bandwidth_Bps < narrowest->bandwidth_Bps))
                 narrowest = link;
         }
@@ -271,12 +253,10 @@ static struct way from_host(const struct duet_machine *machine)
 static struct way into_devices(const struct duet_machine *machine, bool all)
 {
     struct way way = {.latency_s = INFINITY, .memories = machine->node_count - 1};
-
     for (unsigned n = 1; n < machine->node_count; n++) {
         way.bytes = fmax(way.bytes, (double)machine->nodes[n].capacity_bytes);
         for (unsigned from = 0; from < (all ? machine->node_count : 1); from++) {
             const struct duet_route *route = duet_machine_route(machine, from, n);
-
             if (from == n || !route->direct)
                 continue;
             way.latency_s = fmin(way.latency_s, route->latency_s / way.memories);
@@ -298,12 +278,10 @@ struct first {
 static double bring(const struct graph *graph, size_t task, struct first *data, bool counting)
 {
     double seconds = 0;
-
     for (uint32_t u = first_use(graph, task); u < graph->entered->tasks[task].end; u++) {
         const uint32_t use = graph->entered->uses[u];
         const bool reads = use & DUET__USE_READS;
         struct first *of = &data[use >> DUET__USE_BITS];
-
         if (use & DUET__USE_TASK || of->over)
             continue;
         if (class_of(graph, task) < 0) {
@@ -326,7 +304,6 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
     struct first *data = g_new0(struct first, graph->entered->datum_count + 1);
     size_t *newest = g_new0(size_t, of->count + 1); /* by class: 1 + its newest group's number */
     double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
-
     for (size_t d = 0; d < graph->entered->datum_count; d++)
         if (graph->entered->bytes[d])
             data[d].copy_s = busy_s(way, (double)graph->entered->bytes[d]);
@@ -339,7 +316,6 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
         const double link_s = ldexp(bring(graph, i, data, false), -of->exponent);
         const int64_t klass = class_of(graph, i);
         size_t *group = klass < 0 ? NULL : &newest[klass];
-
         if (!group)
             continue;
         left[klass]--;
@@ -368,7 +344,6 @@ static double again_s(const struct duet__classes *of, const struct way *way,
                       const struct duet__reuse *reuse, double *link_s, double *spare_s)
 {
     const double copy_s = ldexp(busy_s(way, reuse->bytes), -of->exponent);
-
     *link_s = copy_s * duet__reuse_copies(reuse, way->bytes, way->memories, spare_s);
     *spare_s *= copy_s;
     return reuse->tasks * *link_s - *spare_s;
@@ -381,7 +356,6 @@ static bool never_again(const struct graph *graph, const struct way *ways, doubl
 {
     const struct duet__reuse most = {.tasks = tasks, .factor = DUET__REUSE_LEAST, .bytes = bytes};
     double link_s, spare_s;
-
     return again_s(graph->classes, &ways[0], &most, &link_s, &spare_s) < area_s * (1 - 1e-9) &&
            again_s(graph->classes, &ways[2], &most, &link_s, &spare_s) < area_s * (1 - 1e-9);
 }
@@ -395,7 +369,6 @@ static struct duet__reuse find_reuse(const struct graph *graph, const struct way
     const double room = ways[2].bytes;
     double *bytes = g_new0(double, entered->datum_count + 1), sum = 0, least = INFINITY, most = 0;
     struct duet__reuse reuse = {0};
-
     *klass = 0;
     for (uint32_t c = 0; c < graph->classes->count; c++)
         if (graph->classes->tasks[c] > graph->classes->tasks[*klass])
@@ -425,12 +398,10 @@ static double take_again(struct duet__area *area, const struct way *way,
     const struct duet__classes *of = area->of;
     double link_s;
     const double all_s = again_s(of, way, reuse, &link_s, &area->spare_s);
-
     area->groups = g_new(struct duet__area_tasks, of->count + 1);
     for (uint32_t c = 0; c < of->count; c++) {
         const double *times_s = of->times_s + c * of->arch_count;
         const double those = c == klass ? reuse->tasks : 0;
-
         if (those > 0)
             area->groups[area->group_count++] = (struct duet__area_tasks){those, link_s, times_s};
         if (of->tasks[c] > those)
@@ -444,7 +415,6 @@ static double take_again(struct duet__area *area, const struct way *way,
 static bool comes_soon(const struct graph *graph, const struct way *way, double area_s)
 {
     double all_s = 0;
-
     for (size_t d = 0; d < graph->entered->datum_count; d++)
         if (graph->entered->bytes[d])
             all_s += busy_s(way, (double)graph->entered->bytes[d]);
@@ -456,7 +426,6 @@ static double solve(struct duet__area *area, double all_s, double area_s)
 {
     const struct duet__classes *of = area->of;
     double bound_s = 0;
-
     /* with less all may run on devices, and links are never waited for */
     if (isfinite(all_s) && all_s > area_s && of->arch_count > 1)
         bound_s = duet__area_bound(area, LESS);
@@ -474,7 +443,6 @@ static double with_links(const struct graph *graph, const struct duet_machine *m
     struct duet__area area;
     struct duet__reuse reuse;
     uint32_t klass;
-
     if (machine->node_count < 2)
         return area_s;
     reuse = find_reuse(graph, ways, area_s, &klass);
@@ -502,13 +470,11 @@ struct crossing {
 static struct crossing find_crossing(const struct duet_machine *machine)
 {
     struct crossing crossing = {{INFINITY, INFINITY}, {INFINITY, INFINITY}};
-
     for (unsigned n = 1; n < machine->node_count; n++)
         for (unsigned to = 0; to < PLACES; to++) {
             const struct duet_route *route =
                 duet_machine_route(machine, to == HOST_PLACE ? n : DUET_HOST,
                                    to == HOST_PLACE ? DUET_HOST : n);
-
             crossing.latency_s[to] = fmin(crossing.latency_s[to], route->latency_s);
             crossing.byte_s[to] = fmin(crossing.byte_s[to], 1 / route->bandwidth_Bps);
         }
@@ -520,11 +486,9 @@ static void seconds_in(const struct graph *graph, size_t task, double seconds[PL
 {
     const struct duet__classes *of = graph->classes;
     const int64_t klass = class_of(graph, task);
-
     seconds[HOST_PLACE] = seconds[DEVICE_PLACE] = klass < 0 ? 0 : INFINITY;
     for (size_t a = 0; a < of->arch_count && klass >= 0; a++) {
         double *there = &seconds[of->device[a] ? DEVICE_PLACE : HOST_PLACE];
-
         *there = fmin(*there, of->times_s[(size_t)klass * of->arch_count + a]);
     }
 }
@@ -540,7 +504,6 @@ static double arrival_s(const struct dated *datum, double bytes, const struct cr
                         unsigned place)
 {
     double copy_s = bytes > 0 ? crossing->latency_s[place] + bytes * crossing->byte_s[place] : 0;
-
     return fmin(datum->valid_s[place], datum->valid_s[!place] + copy_s);
 }
 
@@ -556,7 +519,6 @@ static double path_with_copies(const struct graph *graph, const struct duet_mach
     struct dated *data = g_new0(struct dated, entered->datum_count + 1);
     double *ends_s = g_new0(double, entered->task_count + 1), longest_s = 0;
     struct crossing crossing = find_crossing(machine);
-
     for (unsigned to = 0; to < PLACES; to++) { /* in the classes' unit */
         crossing.latency_s[to] = ldexp(crossing.latency_s[to], -graph->classes->exponent);
         crossing.byte_s[to] = ldexp(crossing.byte_s[to], -graph->classes->exponent);
@@ -565,15 +527,12 @@ static double path_with_copies(const struct graph *graph, const struct duet_mach
         data[d].valid_s[DEVICE_PLACE] = entered->bytes[d] ? INFINITY : 0;
     for (size_t i = 0; i < entered->task_count; i++) {
         double end_s[PLACES] = {0}, seconds[PLACES];
-
         for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
             const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
-
             for (unsigned place = 0; place < PLACES; place++) {
                 double date_s = use & DUET__USE_TASK      ? ends_s[of]
                                 : use & DUET__USE_IN_TURN ? data[of].any_s
                                                           : 0;
-
                 if (!(use & DUET__USE_TASK) && use & DUET__USE_READS)
                     date_s = longer(date_s, arrival_s(&data[of], (double)entered->bytes[of],
                                                       &crossing, place));
@@ -587,7 +546,6 @@ static double path_with_copies(const struct graph *graph, const struct duet_mach
         longest_s = longer(longest_s, ends_s[i]);
         for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
             const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
-
             if (use & DUET__USE_TASK)
                 continue;
             data[of].any_s = longer(data[of].any_s, ends_s[i]);
@@ -613,7 +571,6 @@ const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
                {"links", bounds->links_s},
                {"mixed", bounds->mixed_s}};
     size_t best = 0;
-
     /* the simplest of those that are equal */
     for (size_t i = 1; i < G_N_ELEMENTS(all); i++)
         if (all[i].bound_s > all[best].bound_s * (1 + 1e-9))
@@ -627,11 +584,9 @@ struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes
 {
     struct duet__bounds bounds = {0};
     struct duet__classes classes;
-
     if (duet__classes_make(&classes, nodes, count)) {
         struct duet__area area = duet__area_new(&classes, false);
         double area_s;
-
         duet__area_fill(&area, classes.tasks);
         area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
         bounds.critical_path_s = path_s;
@@ -649,13 +604,11 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
     struct duet_stats stats;
     struct duet__node_classes own = duet__node_classes(runtime);
     struct duet__classes classes;
-
     if (duet__classes_make(&classes, &own, 1)) {
         const struct graph graph = {&classes, duet__entered(runtime)};
         const bool known = graph.entered && is_whole(&graph);
         struct duet__area area = duet__area_new(&classes, false);
         double area_s;
-
         duet__area_fill(&area, classes.tasks);
         area_s = duet__area_bound(&area, MOST);
         duet_stats(runtime, &stats);

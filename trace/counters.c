@@ -11,7 +11,6 @@ static int by_date(const void *left, const void *right)
 {
     double a_s = ((const struct duet__moment *)left)->date_s,
            b_s = ((const struct duet__moment *)right)->date_s;
-
     return (a_s > b_s) - (a_s < b_s);
 }
 
@@ -24,7 +23,6 @@ static struct duet__counter *counter_of(struct duet__counters *counters, enum du
 static void add_point(struct duet__counter *counter, double date_s, double value)
 {
     const struct duet__moment point = {date_s, value};
-
     if (!counter->points)
         counter->points = g_array_new(FALSE, FALSE, sizeof point);
     g_array_append_val(counter->points, point);
@@ -35,7 +33,6 @@ static void add(struct duet__counters *counters, enum duet__counted what, unsign
                 double start_s, double end_s, uint64_t amount)
 {
     struct duet__counter *counter = counter_of(counters, what, index);
-
     counter->amount += amount;
     if (!(start_s < end_s))
         return;
@@ -49,11 +46,9 @@ static void sum_up(struct duet__counter *counter)
     struct duet__moment *points = (struct duet__moment *)(void *)counter->points->data;
     guint count = 0;
     double value = 0;
-
     g_array_sort(counter->points, by_date); /* stable */
     for (guint i = 0; i < counter->points->len; i++) {
         const double date_s = points[i].date_s, before = count ? points[count - 1].value : 0;
-
         value = counter->what == DUET_COUNTED_USED ? points[i].value : value + points[i].value;
         if (i + 1 < counter->points->len && points[i + 1].date_s == date_s)
             continue;
@@ -74,12 +69,10 @@ static void thin_out(struct duet__counter *counter, unsigned most)
     const struct duet__moment *from = (const struct duet__moment *)(void *)all->data,
                               *last = from + all->len - 1;
     const double start_s = from->date_s, width_s = (last->date_s - start_s) / (most - 1);
-
     counter->points = NULL;
     for (unsigned i = 0; i < most - 1; i++) {
         const double end_s = start_s + (i + 1) * width_s;
         double date_s = start_s + i * width_s, sum = 0;
-
         for (; from < last && from[1].date_s < end_s; from++) {
             sum += from->value * (from[1].date_s - date_s);
             date_s = from[1].date_s;
@@ -95,7 +88,6 @@ static void count_copy(struct duet__counters *counters, const struct duet_machin
                        const struct duet_event *copy)
 {
     const struct duet_route *route = duet_machine_route(machine, copy->source, copy->destination);
-
     add(counters, DUET_COUNTED_IN, copy->destination, copy->start_s, copy->end_s, copy->bytes);
     add(counters, DUET_COUNTED_OUT, copy->source, copy->start_s, copy->end_s, copy->bytes);
     for (unsigned i = 0; i < route->count; i++)
@@ -107,17 +99,14 @@ void duet__counters_make(const struct duet__recording *recording, unsigned most,
 {
     const struct duet_machine *machine = recording->machine;
     const unsigned nodes = machine->node_count, count = 1 + 3 * nodes + machine->link_count;
-
     *out = (struct duet__counters){g_new0(struct duet__counter, count), count, nodes};
     for (unsigned i = 1; i < count; i++) {
         const unsigned what = MIN(1 + (i - 1) / nodes, DUET_COUNTED_LINK);
-
         out->all[i].what = (enum duet__counted)what;
         out->all[i].index = i - 1 - (what - 1) * nodes;
     }
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (event->used_bytes)
             add_point(counter_of(out, DUET_COUNTED_USED, duet__shown_in(machine, event)),
                       event->end_s, (double)event->used_bytes);
@@ -151,13 +140,11 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
     struct duet__node_use *uses = g_new0(struct duet__node_use, recording->machine->node_count);
     uint64_t *again_bytes = g_new0(uint64_t, recording->machine->node_count);
     struct duet__counters counters;
-
     duet__count_again(recording, again_bytes);
     duet__counters_make(recording, 2, &counters);
     for (unsigned i = 0; i < counters.nodes; i++) {
         const struct duet__counter *in = duet__counter(&counters, DUET_COUNTED_IN, i),
                                    *out = duet__counter(&counters, DUET_COUNTED_OUT, i);
-
         uses[i] =
             (struct duet__node_use){.in_bytes = in->amount,
                                     .out_bytes = out->amount,

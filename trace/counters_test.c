@@ -7,10 +7,8 @@
 static double value_at(const struct duet__counter *counter, double date_s)
 {
     double value = 0;
-
     for (guint i = 0; counter->points && i < counter->points->len; i++) {
         const struct duet__moment *point = &g_array_index(counter->points, struct duet__moment, i);
-
         if (point->date_s <= date_s)
             value = point->value;
     }
@@ -22,7 +20,6 @@ static double expected(const struct duet__recording *recording, const struct due
                        double date_s)
 {
     double value = 0, last_s = 0;
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         const bool copy = event->kind == DUET_EVENT_COPY;
@@ -31,7 +28,6 @@ static double expected(const struct duet__recording *recording, const struct due
         const struct duet_route *route =
             duet_machine_route(recording->machine, event->source, event->destination);
         bool counts = !copy && counter->what == DUET_COUNTED_READY;
-
         if (counter->what == DUET_COUNTED_USED && event->used_bytes && event->end_s <= date_s &&
             event->destination == counter->index && event->end_s >= last_s) {
             value = (double)event->used_bytes;
@@ -53,13 +49,11 @@ static double expected(const struct duet__recording *recording, const struct due
 static void link_up(struct duet_machine *machine)
 {
     const unsigned nodes = machine->node_count;
-
     machine->link_count = 2;
     free(machine->links);
     machine->links = calloc(2, sizeof *machine->links);
     for (unsigned i = 0; i < nodes * nodes; i++) {
         struct duet_route *route = &machine->routes[i];
-
         if (i / nodes)
             route->links[route->count++] = 1;
         if (i % nodes)
@@ -70,10 +64,8 @@ static void link_up(struct duet_machine *machine)
 static double area_of(const struct duet__counter *counter)
 {
     double area = 0;
-
     for (guint i = 0; counter->points && i + 1 < counter->points->len; i++) {
         const struct duet__moment *point = &g_array_index(counter->points, struct duet__moment, i);
-
         area += point->value * (point[1].date_s - point->date_s);
     }
     return area;
@@ -87,7 +79,6 @@ static void test_simulated(void)
     struct duet__counters counters, few;
     const struct duet__recording *recording;
     unsigned known = 0;
-
     sample_init(&sample, 2, 3, 60);
     recording = &sample.recordings[0];
     link_up(recording->machine);
@@ -97,16 +88,13 @@ static void test_simulated(void)
     for (unsigned i = 0; i < counters.count; i++) {
         const struct duet__counter *counter = &counters.all[i], *thin = &few.all[i];
         double most = 0;
-
         g_assert_true(duet__counter(&counters, counter->what, counter->index) == counter);
         known += counter->points != NULL;
         for (size_t k = 0; k < recording->event_count; k++) {
             const struct duet_event *event = &recording->events[k];
             const double dates[] = {event->ready_s, event->start_s, event->end_s};
-
             for (unsigned d = 0; d < 3; d++) {
                 const double value = value_at(counter, dates[d]);
-
                 g_assert_cmpfloat(value, ==, expected(recording, counter, dates[d]));
                 most = MAX(most, value);
             }
@@ -114,7 +102,6 @@ static void test_simulated(void)
         for (guint k = 1; counter->points && k < counter->points->len; k++) {
             const struct duet__moment *point =
                 &g_array_index(counter->points, struct duet__moment, k);
-
             g_assert_cmpfloat(point[-1].date_s, <, point->date_s);
             g_assert_cmpfloat(point[-1].value, !=, point->value);
         }
@@ -140,7 +127,6 @@ static void test_use(void)
         {.task = 5, .handle = 2, .bytes = 1000, .reads = true, .writes = true},
     };
     struct duet__node_use *uses;
-
     testing_init(&testing, 20);
     testing_copy(&testing, 1, 0, 1, 0, 0, 2)->used_bytes = 1024;
     testing_copy(&testing, 2, 0, 1, 1, 1, 3)->used_bytes = 2048;

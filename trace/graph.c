@@ -35,7 +35,6 @@ struct taking {
 static void free_handle(gpointer memory)
 {
     struct handle *handle = memory;
-
     g_clear_pointer(&handle->parts, g_array_unref);
     g_free(handle);
 }
@@ -43,7 +42,6 @@ static void free_handle(gpointer memory)
 static struct handle *find_handle(const struct taking *taking, uint64_t number)
 {
     struct handle *handle = g_hash_table_lookup(taking->handles, GSIZE_TO_POINTER(number));
-
     if (!handle) {
         handle = g_new0(struct handle, 1);
         handle->data = NO_DATA;
@@ -56,7 +54,6 @@ static struct handle *find_handle(const struct taking *taking, uint64_t number)
 static void find_part(const struct taking *taking, const struct duet_trace_access *access)
 {
     struct handle *own = find_handle(taking, access->handle), *whole;
-
     own->accessed = true;
     own->bytes = access->bytes;
     own->temporary = access->temporary;
@@ -83,7 +80,6 @@ static void find_part(const struct taking *taking, const struct duet_trace_acces
 static uint64_t outermost(const struct taking *taking, uint64_t number)
 {
     uint64_t found = number;
-
     for (unsigned depth = 0; number && depth < DEEPEST;
          depth++, number = find_handle(taking, number)->of)
         if (find_handle(taking, number)->whole)
@@ -96,7 +92,6 @@ static void add_accesses(const struct taking *taking, uint64_t number, enum duet
                          unsigned depth)
 {
     struct handle *handle = find_handle(taking, number);
-
     if (handle->parts && !handle->whole && depth < DEEPEST) {
         for (guint i = 0; i < handle->parts->len; i++)
             add_accesses(taking, g_array_index(handle->parts, uint64_t, i), mode, depth + 1);
@@ -114,7 +109,6 @@ static void add_scratch(const struct taking *taking, uint64_t bytes)
 {
     gpointer key = GSIZE_TO_POINTER(bytes);
     guint data = GPOINTER_TO_UINT(g_hash_table_lookup(taking->scratch, key));
-
     if (!data) {
         data =
             duet__graph_add_data(taking->graph, MIN(bytes, DUET__GRAPH_BYTES_MAX), NULL, true) + 1;
@@ -127,7 +121,6 @@ static int by_number(const void *left, const void *right)
 {
     const uint64_t a = (*(const struct duet_event *const *)left)->id,
                    b = (*(const struct duet_event *const *)right)->id;
-
     return (a > b) - (a < b);
 }
 
@@ -138,7 +131,6 @@ static void add_edge(const struct taking *taking, uint64_t after)
     const struct duet_event **found =
         bsearch(&key, taking->events, taking->graph->tasks->len - 1, sizeof key, by_number);
     const uint32_t index = found ? (uint32_t)(found - taking->events) : 0;
-
     if (found)
         g_array_append_val(taking->graph->after, index);
 }
@@ -149,10 +141,8 @@ static bool take_accesses(const struct taking *taking, uint64_t task)
     const struct duet__recording *recording = taking->recording;
     const size_t first = duet__recording_accesses(recording, task);
     size_t i = first;
-
     for (; i < recording->access_count && recording->accesses[i].task == task; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-
         if (i > first && access->index == access[-1].index)
             continue; /* an earlier try's: the task was run again */
         if (access->after)
@@ -175,10 +165,8 @@ static void add_where(GString *text, const struct duet_machine *machine, uint64_
     for (unsigned i = 0; i < machine->arch_count; i++) {
         const struct duet_arch *arch = &machine->archs[i];
         bool all = true, first = true;
-
         for (unsigned k = 0; k < machine->arch_count; k++) {
             const bool same = strcmp(machine->archs[k].backend, arch->backend) == 0;
-
             all &= !same || archs >> k & 1;
             first &= !same || k >= i;
         }
@@ -199,7 +187,6 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     g_autoptr(GString) where = g_string_new(NULL);
     const uint64_t archs =
         machine->arch_count < 64 ? (UINT64_C(1) << machine->arch_count) - 1 : UINT64_MAX;
-
     /* work that equals the bytes is no count of flops */
     task->work = event->work > (double)event->bytes || event->work < (double)event->bytes
                      ? fmin(event->work, DUET__GRAPH_WORK_MAX)
@@ -228,7 +215,6 @@ static int by_class(const void *left, const void *right, void *data)
     const struct taking *taking = data;
     const uint32_t tasks[] = {*(const uint32_t *)left, *(const uint32_t *)right};
     const struct duet_event *a = taking->events[tasks[0]], *b = taking->events[tasks[1]];
-
     if (a->kernel != b->kernel)
         return a->kernel < b->kernel ? -1 : 1;
     if (a->work < b->work || a->work > b->work)
@@ -240,7 +226,6 @@ static int by_class(const void *left, const void *right, void *data)
 static void share_times(struct taking *taking)
 {
     g_autofree uint32_t *tasks = g_new(uint32_t, taking->count + 1);
-
     for (size_t i = 0; i < taking->count; i++)
         tasks[i] = (uint32_t)i;
     g_qsort_with_data(tasks, (gint)taking->count, sizeof *tasks, by_class, taking);
@@ -250,10 +235,8 @@ static void share_times(struct taking *taking)
         for (guint arch = 0; arch < taking->graph->archs->len; arch++) {
             double sum_s = 0;
             size_t known = 0;
-
             for (size_t i = from; i < to; i++) {
                 const double own_s = duet__graph_seconds(taking->graph, tasks[i])[arch];
-
                 known += !isnan(own_s);
                 sum_s += isnan(own_s) ? 0 : own_s;
             }
@@ -275,10 +258,8 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
         .scratch = g_hash_table_new(NULL, NULL),
     };
     int error = 0;
-
     for (size_t i = 0; i < recording->event_count && !error; i++) {
         const struct duet_event *event = &recording->events[i];
-
         if (event->kind != DUET_EVENT_TASK)
             continue;
         if (event->paused || event->child)
@@ -296,7 +277,6 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
                               taking.events[i]->id);
     for (size_t i = 0; i < recording->access_count && !error; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-
         if (!access->after)
             find_part(&taking, access);
         else if (access->after >= access->task)
@@ -325,7 +305,6 @@ bool duet__graph_is_trace(const char *text, size_t length, const char *path)
 {
     enum { HEAD = 4096 };
     const gssize head = (gssize)MIN(length, HEAD);
-
     return *text == '{' && (g_strstr_len(text, head, "\"otherData\"") ||
                             g_strstr_len(text, head, "\"traceEvents\""));
 }
@@ -336,7 +315,6 @@ int duet__graph_read_trace(struct duet__graph *graph, const char *text, size_t l
     struct duet_message why;
     struct duet__trace trace;
     int error = duet__read_trace(text, length, path, &trace, message);
-
     if (!error && duet__graph_take(graph, &trace.run.recording, &why))
         error = duet_fail(message, DUET_EPARSE, "%.300s: %s", path, why.text);
     if (!error && trace.workload && *trace.workload)

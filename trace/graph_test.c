@@ -37,7 +37,6 @@ static struct {
 static unsigned choose_view(GRand *random, unsigned data)
 {
     unsigned view;
-
     do
         view = g_rand_int(random) % (plan.cuts ? VIEWS : DATA);
     while (views[view].data != data);
@@ -49,19 +48,16 @@ static void make_plan(guint32 seed)
     static const enum duet_mode modes[] = {DUET_R,       DUET_R,       DUET_W,     DUET_RW,
                                            DUET_COMMUTE, DUET_SCRATCH, DUET_REDUCE};
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
-
     plan.cuts = seed % 2;
     plan.restricts = seed % 3;
     for (int i = 0; i < TASKS; i++) {
         struct planned *task = &plan.tasks[i];
         const unsigned first = i ? g_rand_int(random) % DATA : TEMPORARY;
-
         task->count = i && i < TASKS - 1 ? 1 + g_rand_int(random) % USES : 1;
         task->after = i && g_rand_int(random) % 3 == 0 ? g_rand_int_range(random, 0, i) : -1;
         task->seconds = g_rand_int_range(random, 1, 1000) / 1e6;
         for (unsigned k = 0; k < task->count; k++) {
             const unsigned data = (first + k) % DATA;
-
             task->view[k] = choose_view(random, data);
             task->mode[k] = modes[g_rand_int(random) % (G_N_ELEMENTS(modes) - (data != REDUCED))];
         }
@@ -100,7 +96,6 @@ static struct duet_codelet *codelet(struct duet_runtime *duet, const char *name,
                                            .cost = computes ? cost : instant,
                                            .flops = computes ? work_of : NULL};
     struct duet_codelet *made = NULL;
-
     g_assert_cmpint(duet_register_codelet(duet, &desc, &made), ==, 0);
     return made;
 }
@@ -108,11 +103,9 @@ static struct duet_codelet *codelet(struct duet_runtime *duet, const char *name,
 static void make_data(struct duet_runtime *duet, struct duet_handle **handles)
 {
     static const size_t bytes[DATA] = {3000, 40, 500, 7000, 100, 1200};
-
     for (unsigned i = 0; i < (plan.cuts ? VIEWS : DATA); i++) {
         const struct view *view = &views[i];
         int error = 0;
-
         if (i == TEMPORARY)
             error = duet_register_temporary(duet, ROWS, COLS, bytes[i], &handles[i]);
         else if (i < DATA)
@@ -135,7 +128,6 @@ static int build(const struct duet__workload *self, struct duet_runtime *duet,
                                              codelet(duet, "odd", true)};
     struct duet_handle *handles[VIEWS] = {NULL};
     struct duet_ref *refs[TASKS] = {NULL};
-
     *state = NULL;
     make_data(duet, handles);
     for (int i = 0; i < TASKS; i++) {
@@ -156,7 +148,6 @@ static int build(const struct duet__workload *self, struct duet_runtime *duet,
             .where = plan.restricts && where ? duet_where(duet, where) : 0,
             .extra = &extra,
         };
-
         for (unsigned k = 0; k < task->count; k++)
             accesses[k] = (struct duet_access){handles[task->view[k]], task->mode[k]};
         if (duet_submit(duet, &desc))
@@ -191,7 +182,6 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
     struct duet__progress progress = {0};
     double makespan_s;
     int number = 0;
-
     duet__request_init(&request);
     request.workload = &workload;
     request.problem.graph = graph;
@@ -241,13 +231,11 @@ static bool overlap(const struct view *a, const struct view *b)
 static bool follows(int later, int earlier)
 {
     const struct planned *a = &plan.tasks[earlier], *b = &plan.tasks[later];
-
     for (unsigned i = 0; i < a->count; i++)
         for (unsigned k = 0; k < b->count; k++) {
             const bool alike = a->mode[i] == b->mode[k] &&
                                (a->mode[i] == DUET_R || a->mode[i] == DUET_REDUCE),
                        scratch = a->mode[i] == DUET_SCRATCH || b->mode[k] == DUET_SCRATCH;
-
             if (!alike && !scratch && overlap(&views[a->view[i]], &views[b->view[k]]))
                 return true;
         }
@@ -258,12 +246,10 @@ static bool follows(int later, int earlier)
 static void reach(const struct duet__graph *graph, bool reaches[TASKS][TASKS])
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
-
     memset(reaches, 0, sizeof(bool[TASKS][TASKS]));
     for (unsigned task = 0; task < TASKS; task++) {
         size_t count;
         const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
         for (size_t i = 0; i < count; i++)
             for (unsigned before = 0; before <= edges[i].from; before++)
                 reaches[before][task] |= before == edges[i].from || reaches[before][edges[i].from];
@@ -274,7 +260,6 @@ static void reach(const struct duet__graph *graph, bool reaches[TASKS][TASKS])
 static void check_order(const struct duet__graph *graph)
 {
     bool reaches[TASKS][TASKS], wanted[TASKS][TASKS] = {{false}};
-
     g_assert_cmpuint(duet__graph_count(graph), ==, TASKS);
     reach(graph, reaches);
     for (int later = 0; later < TASKS; later++)
@@ -297,13 +282,11 @@ static void check_formats(const struct duet__graph *graph)
 {
     static const char *const names[] = {"stg", "dot", "json", "wfformat"};
     bool own[TASKS][TASKS], other[TASKS][TASKS], *first = own[0], *second = other[0];
-
     reach(graph, own);
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         const struct duet__graph_format *format = duet__graph_format_find(names[i]);
         g_autofree char *text = testing_written(format->write, graph);
         OWNED(duet__graph_fini) struct duet__graph back;
-
         read(format, text, &back);
         g_assert_cmpuint(duet__graph_count(&back), ==, TASKS);
         reach(&back, other);
@@ -321,13 +304,11 @@ static void test_program(gconstpointer number)
     struct duet__trace trace = {.workload = (char *)(uintptr_t) "program"};
     struct duet__graph none, graph, direct;
     struct duet__run run;
-
     make_plan(GPOINTER_TO_UINT(number));
     duet__graph_init(&none);
     none.name = g_strdup(trace.workload);
     (void)simulate(&none, &places[0], "eager", &trace.run);
     g_autofree char *text = testing_written(write_trace, (const void *)&trace);
-
     read(duet__graph_format_find("trace"), text, &graph);
     check_order(&graph);
     check_formats(&graph);
@@ -336,13 +317,11 @@ static void test_program(gconstpointer number)
     g_assert_cmpint(duet__graph_take(&direct, &trace.run.recording, NULL), ==, 0);
     g_assert_cmpuint(direct.accesses->len, ==, graph.accesses->len);
     g_autofree char *ours = testing_written(duet__graph_write_json, &graph);
-
     duet__graph_fini(&graph);
     read(duet__graph_format_find("json"), ours, &graph);
     for (size_t i = 0; i < (plan.restricts ? 2 : G_N_ELEMENTS(places)); i++)
         for (size_t k = i % 2; k < G_N_ELEMENTS(policies); k += 2) {
             const double makespan_s = simulate(&graph, &places[i], policies[k], NULL);
-
             if (plan.cuts)
                 continue;
             g_assert_cmpfloat(makespan_s, ==, simulate(&none, &places[i], policies[k], &run));
@@ -362,7 +341,6 @@ static void test_program(gconstpointer number)
 static void read_task(const char *accesses, unsigned archs, struct duet__graph *out)
 {
     g_autoptr(GString) names = g_string_new("\"a0\""), backends = g_string_new("\"cpu\"");
-
     for (unsigned i = 1; i < archs; i++) {
         g_string_append_printf(names, ",\"a%u\"", i);
         g_string_append(backends, ",\"cpu\"");
@@ -376,7 +354,6 @@ static void read_task(const char *accesses, unsigned archs, struct duet__graph *
         "\"cat\":\"kernel\",\"name\":\"k\",\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,"
         "\"ready_us\":0,\"accesses\":[%s]}}]}",
         names->str, backends->str, accesses);
-
     read(duet__graph_format_find("trace"), text, out);
     g_assert_cmpuint(duet__graph_count(out), ==, 1);
 }
@@ -387,7 +364,6 @@ static void test_empty_parts(void)
     enum { LEVELS = 20 };
     g_autoptr(GString) accesses = g_string_new("[1,0,\"rw\"]");
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     for (unsigned i = 2; i < 2 * LEVELS; i++)
         g_string_append_printf(accesses, ",[%u,0,\"\",%u,1]", i / 2 + 1, i / 2);
     read_task(accesses->str, 1, &graph);
@@ -398,7 +374,6 @@ static void test_empty_parts(void)
 static void test_sizes(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     read_task("[2,30,\"r\",1,2],[3,10,\"r\",1,2],[4,25,\"r\",1,4],[5,15,\"r\",1,4]", 1, &graph);
     g_assert_cmpuint(graph.data->len, ==, 1);
     g_assert_cmpuint(duet__graph_datum(&graph, 0)->bytes, ==, 40);
@@ -409,10 +384,8 @@ static void test_modes(void)
 {
     static const char *const texts[] = {"c", "rws", "rwcx", "t"};
     struct duet__graph graph;
-
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
         g_autofree char *access = g_strdup_printf("[1,8,\"%s\"]", texts[i]);
-
         read_task(access, 1, &graph);
         for (guint k = 0; k < graph.accesses->len; k++)
             g_assert_nonnull(duet__graph_mode_name(
@@ -426,7 +399,6 @@ static void test_modes(void)
 static void test_architectures(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     read_task("[1,8,\"r\"]", 64, &graph);
     g_assert_cmpuint(graph.archs->len, ==, 64);
     g_assert_cmpuint(duet__graph_task(&graph, 0)->where, ==, 0);
@@ -441,7 +413,6 @@ int main(int argc, char **argv)
     g_test_add_func("/recording/architectures", test_architectures);
     for (guint i = 0; i < SEEDS; i++) {
         g_autofree char *name = g_strdup_printf("/recording/program/%u", i);
-
         g_test_add_data_func(name, GUINT_TO_POINTER(i), test_program);
     }
     return g_test_run();

@@ -136,7 +136,6 @@ const struct duet__field duet__trace_fields[] = {
 static int check_node(const struct duet__json *at, void *root, unsigned index)
 {
     const struct duet_node *nodes = ((struct duet_machine *)root)->nodes;
-
     for (unsigned i = 0; i < index; i++)
         if (strcmp(nodes[i].name, nodes[index].name) == 0)
             return duet__json_fail(at, DUET_EPARSE, "two memories are called '%s'", nodes[i].name);
@@ -200,10 +199,8 @@ static int read_where(const struct duet__json *at, void *into, void *root)
     const char *text = "";
     int error = duet__json_string(at, &text);
     g_auto(GStrv) names = g_strsplit(text, ",", -1);
-
     for (char **name = names; *name && !error; name++) {
         unsigned arch = 0;
-
         while (arch < machine->arch_count && strcmp(machine->archs[arch].name, *name) != 0)
             arch++;
         if (arch == machine->arch_count)
@@ -221,7 +218,6 @@ static void write_where(struct duet__json_writer *writer, const void *from, cons
     const uint64_t where = ((const struct duet__trace_record *)from)->event.where;
     const uint64_t all = (UINT64_C(2) << (machine->arch_count - 1)) - 1;
     g_autoptr(GString) names = NULL;
-
     if (!where || (where & all) == all)
         return;
     names = g_string_new(NULL);
@@ -240,11 +236,9 @@ static int read_access(const struct duet__json *at, struct duet_trace_access *ac
     uint64_t *const numbers[] = {&access->handle, &access->bytes, NULL, &access->whole,
                                  &access->cut};
     const char *mode = "";
-
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json part = duet__json_element(at, i);
         const uint64_t most = i == 3 && access->handle ? access->handle - 1 : INT64_MAX;
-
         error = numbers[i] ? duet__json_integer(&part, 0, most, numbers[i])
                            : duet__json_string(&part, &mode);
     }
@@ -266,12 +260,10 @@ static int read_accesses(const struct duet__json *at, void *into, void *root)
     struct duet__trace_record *record = into;
     unsigned count = 0;
     int error = duet__json_array(at, 0, MOST_ACCESSES, &count);
-
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json one = duet__json_element(at, i);
         struct duet_trace_access access = {.task = record->event.id,
                                            .index = record->accesses->len - record->first};
-
         error = strcmp(at->key, "after") == 0
                     ? duet__json_integer(&one, 1, INT64_MAX, &access.after)
                     : read_access(&one, &access);
@@ -286,7 +278,6 @@ static const char *say_mode(const struct duet_trace_access *access,
     const unsigned bits = access->mode | (access->reads ? DUET_R : 0) |
                           (access->writes ? DUET_W : 0) | (access->temporary ? 32 : 0);
     unsigned length = 0;
-
     for (unsigned i = 0; i < strlen(DUET__TRACE_LETTERS); i++)
         if (bits >> i & 1)
             text[length++] = DUET__TRACE_LETTERS[i];
@@ -303,12 +294,10 @@ static void write_accesses(struct duet__json_writer *json, const void *from, con
     const size_t first = duet__recording_accesses(recording, record->event.id),
                  end = record->event.paused ? first : recording->access_count;
     const char *open = NULL;
-
     for (size_t i = first; i < end && recording->accesses[i].task == record->event.id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
         const char *key = access->after ? "after" : "accesses";
         char mode[sizeof DUET__TRACE_LETTERS];
-
         if (i > first && access->index == access[-1].index)
             continue; /* the task was run again */
         if (open && strcmp(open, key) != 0)

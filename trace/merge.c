@@ -22,7 +22,6 @@ static void name_of(char out[DUET_NAME_MAX], unsigned node, const char *name)
 {
     const int length = snprintf(out, DUET_NAME_MAX, "n%u.", node);
     const size_t room = (size_t)(DUET_NAME_MAX - 1 - length), own = strlen(name);
-
     (void)g_strlcpy(out + length, own > room ? name + own - room : name, room + 1);
 }
 
@@ -35,7 +34,6 @@ static bool same_arch(const struct duet_arch *a, const struct duet_arch *b)
 static unsigned arch_find(const struct duet_machine *machine, const struct duet_arch *arch)
 {
     unsigned number = 0;
-
     while (number < machine->arch_count && !same_arch(&machine->archs[number], arch))
         number++;
     return number;
@@ -45,7 +43,6 @@ static unsigned arch_find(const struct duet_machine *machine, const struct duet_
 static void place_move(struct place *place, const struct duet_machine *machine)
 {
     unsigned sockets = 0;
-
     for (unsigned i = 0; i < machine->worker_count; i++)
         sockets = MAX(sockets, machine->workers[i].socket + 1);
     place->node++;
@@ -63,7 +60,6 @@ static void join_routes(struct duet_machine *out, const struct duet_machine *fro
         for (unsigned k = 0; k < from->node_count; k++) {
             struct duet_route *route =
                 &out->routes[(size_t)(place->memory + i) * out->node_count + place->memory + k];
-
             *route = *duet_machine_route(from, i, k);
             for (unsigned link = 0; link < route->count; link++)
                 route->links[link] = (uint16_t)(route->links[link] + place->link);
@@ -74,10 +70,8 @@ static void join_one(struct duet_machine *out, const struct duet_machine *from,
                      const struct place *place, const struct duet__wires *wires)
 {
     struct duet_link *network = &out->links[place->link + from->link_count];
-
     for (unsigned i = 0; i < from->arch_count; i++) {
         const unsigned number = arch_find(out, &from->archs[i]);
-
         out->archs[number] = from->archs[i];
         out->arch_count = MAX(out->arch_count, number + 1);
     }
@@ -88,7 +82,6 @@ static void join_one(struct duet_machine *out, const struct duet_machine *from,
     }
     for (unsigned i = 0; i < from->worker_count; i++) {
         struct duet_worker *worker = &out->workers[place->worker + i];
-
         *worker = from->workers[i];
         name_of(worker->name, place->node, from->workers[i].name);
         worker->arch = arch_find(out, &from->archs[worker->arch]);
@@ -111,14 +104,11 @@ static void join_hosts(struct duet_machine *out, const struct duet_machine *cons
                        unsigned count, const struct duet__wires *wires)
 {
     struct place from = {0};
-
     for (unsigned i = 0; i < count; i++) {
         struct place to = {0};
-
         for (unsigned k = 0; k < count; k++) {
             struct duet_route *route =
                 &out->routes[(size_t)from.memory * out->node_count + to.memory];
-
             if (i != k)
                 *route =
                     (struct duet_route){.direct = true,
@@ -151,7 +141,6 @@ int duet__machine_join(struct duet_machine *out, const struct duet_machine *cons
     struct place all = {0}, place = {0};
     unsigned archs = 0;
     int error = 0;
-
     for (unsigned i = 0; i < count; i++) {
         place_move(&all, machines[i]);
         archs += machines[i]->arch_count;
@@ -190,7 +179,6 @@ static void add_stats(struct duet_stats *to, const struct duet_stats *from)
                               &to->write_backs,    &to->reads_on_device, &to->read_hits,
                               &to->merged,         &to->pushes,          &to->pops,
                               &to->steals,         &to->steal_attempts,  &to->revocations};
-
     for (size_t i = 0; i < G_N_ELEMENTS(sums); i++) /* same place in `from` */
         *sums[i] += *(const uint64_t *)(const void *)((const char *)from +
                                                       ((const char *)sums[i] - (const char *)to));
@@ -204,12 +192,10 @@ static double merge_stats(const struct duet__node_run *parts, unsigned count, st
 {
     struct duet_stats *stats = &run->stats;
     double *idle = g_new(double, count), first_s = INFINITY, last_s = -INFINITY;
-
     *stats = (struct duet_stats){0};
     run->over = (struct duet__over_nodes){.nodes = count};
     for (unsigned i = 0; i < count; i++) {
         const struct duet__node_run *part = &parts[i];
-
         add_stats(stats, &part->stats);
         for (unsigned arch = 0; arch < DUET_STATS_ARCHS; arch++)
             stats->busy_by_arch_s[arch] += part->stats.busy_by_arch_s[arch];
@@ -224,7 +210,6 @@ static double merge_stats(const struct duet__node_run *parts, unsigned count, st
         stats->last_end_s = stats->makespan_s = last_s - first_s;
     for (unsigned i = 0; i < count; i++) {
         const double room_s = stats->makespan_s * parts[i].workers;
-
         idle[i] = room_s > 0 ? 1 - parts[i].stats.busy_s / room_s : 0;
     }
     duet__sort(idle, count);
@@ -278,7 +263,6 @@ static uint64_t task_of(const struct merge *merge, unsigned node, uint64_t task)
 {
     const struct key key = key_of(merge, node, task);
     guint at;
-
     return g_array_binary_search(merge->keys, &key, by_key, &at) ? at + 1 : 0;
 }
 
@@ -286,21 +270,17 @@ static uint64_t task_of(const struct merge *merge, unsigned node, uint64_t task)
 static void number_tasks(struct merge *merge)
 {
     guint left = 0;
-
     for (unsigned node = 0; node < merge->count; node++) {
         const struct duet__recording *recording = &merge->parts[node].recording;
-
         for (size_t i = 0; i < recording->event_count; i++)
             if (recording->events[i].kind == DUET_EVENT_TASK) {
                 const struct key key = key_of(merge, node, recording->events[i].id);
-
                 g_array_append_val(merge->keys, key);
             }
     }
     g_array_sort(merge->keys, by_key);
     for (guint i = 0; i < merge->keys->len; i++) {
         const struct key key = g_array_index(merge->keys, struct key, i);
-
         if (!left || by_key(&key, &g_array_index(merge->keys, struct key, left - 1)))
             g_array_index(merge->keys, struct key, left++) = key;
     }
@@ -317,7 +297,6 @@ static void number_data(struct merge *merge)
 {
     for (unsigned node = 0; node < merge->count; node++) {
         const struct duet__node_log *log = merge->parts[node].log;
-
         for (size_t i = 0; i < log->datum_count; i++) {
             g_hash_table_insert(merge->data, datum_key(merge, node, log->data[i].handle),
                                 GSIZE_TO_POINTER(log->data[i].tag + 1));
@@ -331,7 +310,6 @@ static void number_data(struct merge *merge)
 static uint64_t datum_of(struct merge *merge, unsigned node, uint64_t handle)
 {
     gpointer key = datum_key(merge, node, handle), number = g_hash_table_lookup(merge->data, key);
-
     if (!handle)
         return 0;
     if (!number) {
@@ -344,7 +322,6 @@ static uint64_t datum_of(struct merge *merge, unsigned node, uint64_t handle)
 static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
 {
     const char *name = duet__recording_name(&merge->parts[node].recording, number);
-
     return name ? duet__texts_number(&merge->names, name) : 0;
 }
 
@@ -354,7 +331,6 @@ static void add_event(struct merge *merge, unsigned node, const struct place *pl
     const struct duet__recording *recording = &merge->parts[node].recording;
     const struct duet_machine *machine = recording->machine, *all = merge->machine;
     struct duet_event own = *event;
-
     if (own.release == DUET_RELEASE_OUTSIDE)
         own.released_by = (uint32_t)datum_of(merge, node, own.released_by);
     else if (own.released_by)
@@ -383,7 +359,6 @@ static void add_mark(struct merge *merge, unsigned node, const struct place *pla
                      const struct duet_trace_mark *mark)
 {
     struct duet_trace_mark own = *mark;
-
     if (node && !mark->lost)
         return;
     own.name =
@@ -399,7 +374,6 @@ static void add_mark(struct merge *merge, unsigned node, const struct place *pla
 static void add_access(struct merge *merge, unsigned node, const struct duet_trace_access *access)
 {
     struct duet_trace_access own = *access;
-
     own.task = task_of(merge, node, access->task);
     own.handle = datum_of(merge, node, access->handle);
     own.whole = datum_of(merge, node, access->whole);
@@ -414,7 +388,6 @@ static int by_message(const void *left, const void *right)
     const struct duet__logged_message *a = left, *b = right;
     const uint64_t of_a[] = {a->turn, a->tag, a->from, a->to, a->arrives},
                    of_b[] = {b->turn, b->tag, b->from, b->to, b->arrives};
-
     return compare(of_a, of_b, G_N_ELEMENTS(of_a));
 }
 
@@ -435,7 +408,6 @@ static void add_message(struct merge *merge, const unsigned *hosts,
                                      .destination = (uint16_t)hosts[first->to],
                                      .failed = first->failed || last->failed,
                                      .bytes = first->bytes};
-
     g_array_append_val(merge->events, event);
 }
 
@@ -443,11 +415,9 @@ static void add_messages(struct merge *merge, const unsigned *hosts)
 {
     g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(struct duet__logged_message));
     const struct duet__logged_message *all;
-
     for (unsigned node = 0; node < merge->count; node++)
         for (size_t i = 0; i < merge->parts[node].log->message_count; i++) {
             struct duet__logged_message end = merge->parts[node].log->messages[i];
-
             end.ready_s -= merge->parts[node].ahead_s;
             end.start_s -= merge->parts[node].ahead_s;
             end.end_s -= merge->parts[node].ahead_s;
@@ -460,7 +430,6 @@ static void add_messages(struct merge *merge, const unsigned *hosts)
         const bool both = i + 1 < ends->len && !all[i].arrives && all[i + 1].arrives &&
                           all[i].turn == all[i + 1].turn && all[i].tag == all[i + 1].tag &&
                           all[i].from == all[i + 1].from && all[i].to == all[i + 1].to;
-
         add_message(merge, hosts, &all[i], &all[i + both]);
         i += both;
     }
@@ -470,7 +439,6 @@ static int by_start(const void *left, const void *right, void *events)
 {
     const struct duet_event *a = (const struct duet_event *)events + *(const uint32_t *)left,
                             *b = (const struct duet_event *)events + *(const uint32_t *)right;
-
     if (a->start_s != b->start_s)
         return a->start_s < b->start_s ? -1 : 1;
     if (a->worker != b->worker)
@@ -485,7 +453,6 @@ static void sort_events(struct duet_event *events, size_t count)
 {
     uint32_t *order = g_new(uint32_t, count), *now = g_new(uint32_t, count + 1);
     struct duet_event *before = g_memdup2(events, count * sizeof *events);
-
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
     g_qsort_with_data(order, (gint)count, sizeof *order, by_start, before);
@@ -506,7 +473,6 @@ static void add_part(struct merge *merge, unsigned node, const struct place *pla
 {
     const struct duet__recording *recording = &merge->parts[node].recording;
     const guint first = merge->events->len;
-
     for (size_t i = 0; i < recording->event_count; i++)
         add_event(merge, node, place, &recording->events[i], first);
     for (size_t i = 0; i < recording->access_count; i++)
@@ -527,7 +493,6 @@ static void merge_records(struct merge *merge)
     struct duet__recording *out = merge->out;
     unsigned *hosts = g_new(unsigned, merge->count);
     struct place place = {0};
-
     merge->keys = g_array_new(FALSE, FALSE, sizeof(struct key));
     merge->events = g_array_new(FALSE, FALSE, sizeof(struct duet_event));
     merge->accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access));
@@ -565,7 +530,6 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
     struct duet__node_classes *classes = g_new(struct duet__node_classes, count);
     const struct duet_machine **machines;
     int error = DUET_ENOMEM;
-
     for (unsigned i = 0; i < count; i++)
         classes[i] = parts[i].classes;
     run->bounds = duet__bounds_of_nodes(classes, count, run->stats.critical_path_s);

@@ -45,14 +45,12 @@ static void begin(struct two *two)
     const struct duet__logged_message out = message(false, 3, 3.5, 4.9),
                                       in = message(true, AHEAD_S, AHEAD_S + 4.8, AHEAD_S + 5);
     struct duet_event *event;
-
     *two = (struct two){.accesses = {{.task = 4, .handle = 5, .writes = true, .mode = DUET_W},
                                      {.task = 2, .handle = 1, .reads = true, .mode = DUET_R},
                                      {.task = 2, .index = 1, .after = 1}},
                         .classes = {{0, 2, 1, 0, 0, 1, 1, 3, 0}, {0, 2, 1, 0, 0, 1, 2, 2, 0}}};
     for (unsigned node = 0; node < 2; node++) {
         struct testing_recording *testing = &two->testing[node];
-
         testing_init(testing, 8);
         duet__log_init(&two->logs[node], true);
         testing->recording.accesses = &two->accesses[node];
@@ -108,7 +106,6 @@ static void end(struct two *two)
 static void merge(const struct duet__node_run *parts, struct duet__run *run)
 {
     struct duet_message why = {""};
-
     *run = (struct duet__run){0};
     g_assert_cmpint(duet__node_runs_merge(parts, 2, &wires, run, &why), ==, DUET_OK);
 }
@@ -125,11 +122,9 @@ static void check_records(const struct duet__recording *recording)
         {2, 0, 0, 0, 0, 3}, {1, 3, 3, 3, 0, 2}, {3, DUET_NO_WORKER, 0, 3, 3.5, 5},
         {3, 3, 3, 5, 5, 6}, {3, 5, 5, 5, 6, 8}, {4, 3, 3, 5, 7, 9},
     };
-
     g_assert_cmpuint(recording->event_count, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
         const struct duet_event *event = &recording->events[i];
-
         g_test_message("event %zu", i);
         g_assert_cmpuint(event->id, ==, expected[i].id);
         g_assert_cmpint(event->worker, ==, expected[i].worker);
@@ -151,7 +146,6 @@ static void check_records(const struct duet__recording *recording)
 static void check_machine(const struct duet_machine *machine)
 {
     const struct duet_route *route = duet_machine_route(machine, 0, 3);
-
     g_assert_cmpuint(machine->node_count, ==, 6);
     g_assert_cmpuint(machine->worker_count, ==, 6);
     g_assert_cmpuint(machine->arch_count, ==, 2);
@@ -172,12 +166,10 @@ static void test_two(void)
         struct duet__node_run read[2] = {{0}};
         struct duet__run run;
         struct two two;
-
         begin(&two);
         if (file) {
             FILE *stream = tmpfile();
             long length;
-
             duet__node_run_write(stream, &two.parts[0]);
             length = ftell(stream);
             duet__node_run_write(stream, &two.parts[1]);
@@ -218,7 +210,6 @@ static void test_arrows(void)
     g_autofree uint32_t *arrows = NULL;
     struct duet__run run;
     struct two two;
-
     begin(&two);
     merge(two.parts, &run);
     arrows = duet__arrows_make(&run.recording, true);
@@ -241,7 +232,6 @@ static void test_reasons(void)
     struct duet__run run;
     struct two two;
     const double *gpu;
-
     begin(&two);
     merge(two.parts, &run);
     g_assert_cmpint(duet__account_make(&run.recording, &account, &why), ==, DUET_OK);
@@ -270,7 +260,6 @@ static void test_chart(void)
     struct duet__run run;
     struct two two;
     size_t in, out;
-
     begin(&two);
     merge(two.parts, &run);
     duet__gantt_init(&gantt, &run.recording, 1000);
@@ -297,7 +286,6 @@ static void test_trace(void)
     g_autofree char *text = NULL;
     FILE *stream = open_memstream(&text, &length);
     struct two two;
-
     begin(&two);
     merge(two.parts, &trace.run);
     duet__trace_write(stream, &trace);
@@ -322,7 +310,6 @@ static void test_machines(void)
     const struct duet_machine *machines[400];
     struct duet_message why = {""};
     struct duet_machine one, all;
-
     sample_machine(&one, 1, 2);
     (void)g_strlcpy(one.nodes[2].name, "the-name-of-a-memory-that-is-1", DUET_NAME_MAX);
     for (unsigned i = 0; i < G_N_ELEMENTS(machines); i++)

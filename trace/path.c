@@ -44,7 +44,6 @@ static int by_submission(const void *left, const void *right, void *data)
     const struct walk *walk = data;
     const size_t events[] = {*(const size_t *)left, *(const size_t *)right};
     const struct duet_event *a = event_at(walk, events[0]), *b = event_at(walk, events[1]);
-
     if (a->id != b->id)
         return a->id < b->id ? -1 : 1;
     return (events[0] > events[1]) - (events[0] < events[1]);
@@ -61,7 +60,6 @@ static void enter_all(struct walk *walk)
         const size_t own = g_array_index(walk->tasks, size_t, i);
         const bool later =
             !i || event_at(walk, own)->end_s > event_at(walk, walk->last[i - 1])->end_s;
-
         walk->position[own] = i;
         walk->last[i] = later ? own : walk->last[i - 1];
     }
@@ -73,12 +71,10 @@ static void enter_graph(struct walk *walk)
     const size_t count = duet__graph_count(walk->graph);
     struct duet__graph_walk *graph_walk = duet__graph_walk_new(walk->graph);
     size_t task = 0;
-
     walk->taken = g_new(size_t, count + 1);
     walk->first = g_new0(size_t, count + 2);
     for (guint i = 0; i < walk->tasks->len && task < count; i++) {
         const size_t own = g_array_index(walk->tasks, size_t, i);
-
         if (event_at(walk, own)->failed || event_at(walk, own)->own)
             continue;
         walk->taken[task++] = own;
@@ -87,7 +83,6 @@ static void enter_graph(struct walk *walk)
     for (size_t i = 0; i < task; i++) {
         size_t many;
         const struct duet__graph_edge *edges = duet__graph_walk_next(graph_walk, &many);
-
         for (size_t k = 0; k < many; k++)
             g_array_append_val(walk->before, edges[k].from);
         walk->first[i + 1] = walk->before->len;
@@ -105,7 +100,6 @@ static void step(struct walk *walk, enum duet__state state, size_t event, double
                                    .event = event,
                                    .start_s = fmin(fmax(start_s, 0), walk->date_s),
                                    .end_s = walk->date_s};
-
     if (own.start_s < own.end_s || state == DUET_STATE_KERNEL)
         g_array_append_val(walk->steps, own);
     walk->date_s = own.start_s;
@@ -120,7 +114,6 @@ static struct found explain(const struct walk *walk, size_t task, size_t event)
     const struct duet_event *own = event_at(walk, event);
     const size_t by = duet__released_by(walk->recording, event), behind = walk->behind[event];
     struct found found = {own->release, by, 0};
-
     if (by < walk->recording->event_count)
         found.end_s = event_at(walk, by)->end_s;
     else if (own->release == DUET_RELEASE_OUTSIDE)
@@ -144,7 +137,6 @@ static bool pass_submission(struct walk *walk, size_t *task)
                                     event_at(walk, g_array_index(walk->tasks, size_t, at - 1));
         const size_t last = walk->last[at - 1];
         const double end_s = event_at(walk, last)->end_s;
-
         if (walk->seen[last] || end_s > own->submit_s || end_s <= before->submit_s)
             continue;
         step(walk, DUET_STATE_BEFORE, *task, end_s);
@@ -160,7 +152,6 @@ static void step_copy(struct walk *walk, size_t event)
 {
     const struct duet_event *copy = event_at(walk, event);
     const enum duet__state state = duet__copy_state(walk->recording->machine, copy);
-
     walk->seen[event] = true;
     step(walk, state, event, copy->start_s);
     step(walk, state == DUET_STATE_ROOM ? state : state - 1, event, copy->ready_s);
@@ -170,10 +161,8 @@ static void step_copy(struct walk *walk, size_t event)
 static void go_back(struct walk *walk, size_t task)
 {
     struct found found;
-
     do {
         guint own;
-
         walk->seen[task] = true;
         step(walk, DUET_STATE_KERNEL, task, event_at(walk, task)->start_s);
         own = walk->steps->len - 1;
@@ -182,7 +171,6 @@ static void go_back(struct walk *walk, size_t task)
         step(walk, DUET_STATE_OVERHEAD, task, found.end_s);
         while (event_at(walk, found.event)->kind == DUET_EVENT_COPY && !walk->seen[found.event]) {
             const size_t copy = found.event;
-
             step_copy(walk, copy);
             found = explain(walk, task, copy);
             step(walk, DUET_STATE_OVERHEAD, copy, found.end_s);
@@ -199,7 +187,6 @@ static void go_back(struct walk *walk, size_t task)
 static int by_seconds(const void *left, const void *right)
 {
     const struct duet__path_part *a = left, *b = right;
-
     if (a->seconds != b->seconds)
         return a->seconds > b->seconds ? -1 : 1;
     if (a->state != b->state)
@@ -220,10 +207,8 @@ static void add_part(GArray *parts, const struct duet__recording *recording,
         .arch = kernel ? recording->machine->workers[event->worker].arch : 0,
     };
     guint at = 0;
-
     for (; at < parts->len; at++) {
         const struct duet__path_part *part = &g_array_index(parts, struct duet__path_part, at);
-
         if (part->state == own.state && part->kernel == own.kernel && part->arch == own.arch)
             break;
     }
@@ -238,14 +223,11 @@ static double *bottom_levels(const struct walk *walk)
 {
     const size_t count = duet__graph_count(walk->graph);
     double *levels_s = g_new0(double, count + 1);
-
     for (size_t i = count; i-- > 0;) {
         const struct duet_event *event = event_at(walk, walk->taken[i]);
-
         levels_s[i] += event->end_s - event->start_s;
         for (size_t k = walk->first[i]; k < walk->first[i + 1]; k++) {
             double *before_s = &levels_s[g_array_index(walk->before, uint32_t, k)];
-
             *before_s = fmax(*before_s, levels_s[i]);
         }
     }
@@ -259,11 +241,9 @@ static double find_hindered(const struct walk *walk)
     double *levels_s = bottom_levels(walk);
     const struct duet__step *waits = NULL;
     double sum_s = 0;
-
     for (guint i = 0; i < walk->steps->len; i++) {
         const struct duet__step *own = &g_array_index(walk->steps, struct duet__step, i);
         const size_t task = walk->graph_task[own->event];
-
         if (own->state != DUET_STATE_KERNEL || !task)
             continue;
         if (waits && event_at(walk, waits->event)->ready_s <= own->start_s &&
@@ -301,7 +281,6 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
         .date_s = recording->makespan_s,
     };
     size_t end = count;
-
     out->steps = walk.steps;
     out->parts = g_array_new(FALSE, FALSE, sizeof(struct duet__path_part));
     out->hindered_s = 0;

@@ -24,12 +24,10 @@ static void expect_path(struct testing_recording *testing, const struct expected
 {
     struct duet__path path;
     double date_s = 0, parts_s = 0;
-
     testing_release(testing);
     duet__path_make(&testing->recording, NULL, &path);
     for (guint i = 0; i < path.steps->len; i++) {
         const struct duet__step *step = &g_array_index(path.steps, struct duet__step, i);
-
         g_test_message("state %u of %u from %g to %g", step->state,
                        (unsigned)testing->events[step->event].id, step->start_s, step->end_s);
         g_assert_cmpuint(i, <, count);
@@ -53,7 +51,6 @@ static void expect_path(struct testing_recording *testing, const struct expected
 static void test_copies(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
-
     testing_init(&testing, 20);
     testing_task(&testing, 0, 0, 0, 1, 3)->submit_s = 1;
     testing_copy(&testing, 7, 0, 1, 3, 5, 8); /* waits 2 s for the link */
@@ -83,7 +80,6 @@ static void test_copies(void)
 static void test_room(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
-
     testing_init(&testing, 12);
     testing_task(&testing, 1, 0, 0, 0, 2);
     testing_copy(&testing, 1, 1, 0, 2, 2, 5)->write_back = true;
@@ -109,7 +105,6 @@ static void test_one_date(void)
     enum { MANY = 1000 * 1000 };
     OWNED(testing_fini) struct testing_recording testing;
     OWNED(duet__path_fini) struct duet__path path;
-
     testing_init(&testing, 1);
     testing_task(&testing, 0, 0, 0, 1, 1);
     testing.recording.events = g_new(struct duet_event, MANY);
@@ -139,7 +134,6 @@ static void test_states(void)
          [DUET_STATE_ROOM] = 3},
         {[DUET_STATE_BEFORE] = 13, [DUET_STATE_ELSEWHERE] = 7},
     };
-
     testing_init(&testing, 20);
     testing_task(&testing, 0, 0, 0, 0, 3);
     testing_copy(&testing, 1, 0, 1, 2, 3, 5);
@@ -164,11 +158,9 @@ static GHashTable *edges_of(const struct duet__graph *graph)
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
     GHashTable *edges = g_hash_table_new(NULL, NULL);
-
     for (size_t task = 0; task < duet__graph_count(graph); task++) {
         size_t count;
         const struct duet__graph_edge *before = duet__graph_walk_next(walk, &count);
-
         for (size_t i = 0; i < count; i++)
             g_hash_table_add(edges,
                              GSIZE_TO_POINTER((gsize)(task + 1) << 32 | (before[i].from + 1)));
@@ -184,12 +176,10 @@ static void check_path(const struct duet__recording *recording, const struct due
     const struct duet_event *last = NULL; /* kernel */
     GHashTable *edges = graph ? edges_of(graph) : NULL;
     double date_s = 0, parts_s = 0;
-
     duet__path_make(recording, graph, &path);
     for (guint i = 0; i < path.steps->len; i++) {
         const struct duet__step *step = &g_array_index(path.steps, struct duet__step, i);
         const struct duet_event *event = &recording->events[step->event];
-
         g_assert_true(step->start_s == date_s); /* exact: one date */
         g_assert_cmpfloat(step->end_s, >=, step->start_s);
         if (step->state == DUET_STATE_OVERHEAD) /* the platform's launching and waking */
@@ -220,11 +210,9 @@ static void check_path(const struct duet__recording *recording, const struct due
 static void check_workers(const struct duet__recording *recording)
 {
     OWNED(duet__account_fini) struct duet__account account;
-
     WORKS(duet__account_make(recording, &account, hear()));
     for (unsigned worker = 0; worker < account.workers; worker++) {
         double sum_s = 0;
-
         for (unsigned state = 0; state < DUET_STATES; state++) {
             g_assert_cmpfloat(account.workers_s[worker][state], >=, -1e-12);
             sum_s += account.workers_s[worker][state];
@@ -244,7 +232,6 @@ static void test_random(void)
         struct duet__series series[POLICIES];
         struct duet__progress progress = {0};
         int number = 0;
-
         duet__request_init(&request);
         request.workload = workload;
         request.problem.n = round % 2 ? 200 : 9600;
@@ -264,7 +251,6 @@ static void test_random(void)
         for (unsigned i = 0; i < POLICIES; i++) {
             OWNED(duet__graph_fini) struct duet__graph graph;
             const struct duet__recording *recording = duet__series_recording(&series[i]);
-
             g_test_message("%s, %s: %s", workload->name, request.policies[i],
                            series[i].message.text);
             g_assert_nonnull(recording);

@@ -57,7 +57,6 @@ static int add_thread(struct loader *loader, const struct duet__json *at)
 {
     struct duet__trace_record record = {.worker = UINT_MAX};
     int error = duet__part_read(at, thread_fields, &record, loader->machine);
-
     if (!error && record.worker < UINT_MAX)
         g_hash_table_insert(loader->threads, thread_of(&record),
                             GUINT_TO_POINTER(record.worker + 1));
@@ -72,7 +71,6 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
     struct duet_event *event = &record.event;
     int error = duet__part_read(at, duet__trace_kernel_fields, &record, loader->machine);
     unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, thread_of(&record)));
-
     if (!error && !worker)
         error = duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
     if (error)
@@ -96,7 +94,6 @@ static int add_copy(struct loader *loader, const struct duet__json *at)
         .event = {.kind = DUET_EVENT_COPY, .worker = DUET_NO_WORKER}};
     struct duet_event *event = &record.event;
     int error = duet__part_read(at, duet__trace_copy_fields, &record, loader->machine);
-
     if (!error && record.source == record.destination)
         error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
     event->submit_s = event->ready_s;
@@ -116,7 +113,6 @@ static int add_mark(struct loader *loader, const struct duet__json *at, bool pha
                                    .phase = phase,
                                    .start_s = record.event.start_s,
                                    .end_s = record.event.start_s + record.event.end_s};
-
     for (unsigned i = 0; i < loader->machine->worker_count && lost; i++)
         if (strcmp(loader->machine->workers[i].name, record.name) == 0)
             mark.lost = i + 1;
@@ -129,7 +125,6 @@ static bool says(const struct duet__json *at, const char *key, const char *word)
 {
     struct duet__json member = duet__json_member(at, key);
     const char *text = "";
-
     return duet__json_is_string(&member) && !duet__json_string(&member, &text) &&
            strcmp(text, word) == 0;
 }
@@ -144,7 +139,6 @@ static int refuse(const struct duet__json *at)
 static int read_machine(const struct duet__json *at, struct duet_machine *machine)
 {
     int error = duet__fields_read(at, duet__trace_machine_fields, machine);
-
     for (unsigned i = 0; i < machine->worker_count; i++)
         machine->workers[i].window = 1;
     machine->routes =
@@ -157,7 +151,6 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
 {
     struct loader *loader = data;
     int error;
-
     if (strcmp(key, "otherData") == 0) {
         if (loader->machine->routes) /* a second one */
             return refuse(at);
@@ -192,7 +185,6 @@ static int by_start(const void *left, const void *right)
 {
     double a_s = ((const struct duet_event *)left)->start_s,
            b_s = ((const struct duet_event *)right)->start_s;
-
     return (a_s > b_s) - (a_s < b_s);
 }
 
@@ -201,11 +193,9 @@ static int by_start(const void *left, const void *right)
 static void finish(struct loader *loader, struct duet__recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
-
     for (guint i = 0; i < loader->events->len; i++) {
         const struct duet_event *event = &g_array_index(loader->events, struct duet_event, i);
         double *end_s = event->failed ? &failed_s : &last_s;
-
         if (event->kind != DUET_EVENT_TASK)
             continue;
         first_s = fmin(first_s, fmin(event->submit_s, event->start_s));
@@ -251,7 +241,6 @@ int duet__read_figures(const char *text, size_t length, const char *path, struct
         .marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark)),
     };
     int error;
-
     *out = (struct duet__trace){.world = NULL};
     error = duet__json_each(text, length, path, NULL, read_value, &loader, message);
     if (!error && !loader.ours)
@@ -279,7 +268,6 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
                      struct duet_message *message)
 {
     int error = duet__read_figures(text, length, path, out, message);
-
     if (!error && !out->run.recording.kernel_count) {
         duet__trace_fini(out);
         error = no_kernel(path, message);
@@ -292,7 +280,6 @@ int duet__trace_load(const char *path, struct duet__trace *out, struct duet_mess
     g_autofree char *text = NULL;
     size_t length;
     int error = duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, message);
-
     *out = (struct duet__trace){.world = NULL};
     return error ? error : duet__read_trace(text, length, path, out, message);
 }

@@ -12,7 +12,6 @@ static char *written_trace(const struct duet__trace *trace, size_t *length)
 {
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
-
     duet__trace_write(stream, trace);
     fclose(stream);
     return text;
@@ -21,14 +20,12 @@ static char *written_trace(const struct duet__trace *trace, size_t *length)
 static char *written(const struct duet__recording *recording, size_t *length)
 {
     const struct duet__trace trace = {.run = {.recording = *recording}};
-
     return written_trace(&trace, length);
 }
 
 static void same_accounts(const struct duet__recording *first, const struct duet__recording *second)
 {
     struct duet__account a, b;
-
     WORKS(duet__account_make(first, &a, hear()));
     WORKS(duet__account_make(second, &b, hear()));
     g_assert_cmpuint(a.workers, ==, b.workers);
@@ -50,7 +47,6 @@ static void test_round_trip(void)
     const struct duet__recording *recording;
     size_t length = 0;
     char *text;
-
     sample_init(&sample, 3, 4, 800);
     recording = &sample.recordings[1];
     text = written(recording, &length);
@@ -62,7 +58,6 @@ static void test_round_trip(void)
     g_assert_cmpfloat_with_epsilon(file.run.recording.makespan_s, recording->makespan_s, 2e-9);
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *a = &recording->events[i], *b = &file.run.recording.events[i];
-
         g_assert_cmpint(a->kind, ==, b->kind);
         g_assert_cmpuint(a->id, ==, b->id);
         g_assert_cmpuint(a->bytes, ==, b->bytes);
@@ -90,7 +85,6 @@ static void same_accesses(const struct duet__recording *recording,
 {
     for (size_t i = 0; i < recording->access_count; i++) {
         const struct duet_trace_access *access = &recording->accesses[i], *wanted = &accesses[i];
-
         g_assert_cmpuint(access->task, ==, wanted->task);
         g_assert_cmpuint(access->index, ==, wanted->index);
         g_assert_cmpuint(access->handle, ==, wanted->handle);
@@ -127,7 +121,6 @@ static void test_all(void)
     struct duet_stats *stats = &trace.run.stats;
     size_t length = 0;
     char *text;
-
     testing_init(&testing, 8);
     testing_task(&testing, 0, 1, 0.5, 1, 2)->work = 1e9;
     testing_task(&testing, 1, 1, 1, 2, 3)->work = NAN;
@@ -184,7 +177,6 @@ static void test_all(void)
 static void test_random(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
-
     for (unsigned round = 0; round < 200; round++) {
         g_autofree char *kernel = testing_text(random, 1, DUET_NAME_MAX - 1),
                         *task = testing_text(random, 0, 300),
@@ -195,7 +187,6 @@ static void test_random(void)
         struct duet__trace trace = {0}, file;
         size_t length = 0;
         char *text;
-
         testing_init(&testing, 8);
         testing_task(&testing, 0, 0, 0.5, 1, 2)->name = 1;
         trace.run.recording = testing.recording;
@@ -231,7 +222,6 @@ static void test_odd(void)
     struct duet__trace file;
     size_t length = 0;
     char *text;
-
     testing_init(&testing, 8);
     for (unsigned i = 0; i < 10; i++) /* more than have threads of their own */
         testing_task(&testing, 1, i % 2, 3, 3, 8);
@@ -323,7 +313,6 @@ static void test_refused(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet__trace file;
         int error = duet__read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, hear());
-
         g_assert_cmpint(error, ==, DUET_EPARSE);
         SAYS("t.json");
         SAYS(cases[i].says);
@@ -340,7 +329,6 @@ static void test_tolerated(void)
              "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
     struct duet__trace file;
     GString *deep = g_string_new("{\"a\":");
-
     WORKS(duet__read_trace(text, strlen(text), "t.json", &file, hear()));
     testing_near(file.run.recording.makespan_s, 3e-6);
     duet__trace_fini(&file);
@@ -357,7 +345,6 @@ static void try_account(const struct duet__recording *recording)
 {
     struct duet__account account;
     double sum_s = 0, whole_s;
-
     if (duet__account_make(recording, &account, hear())) {
         g_assert_cmpstr(heard(), !=, "");
         return;
@@ -382,7 +369,6 @@ static void test_fuzz(void)
     size_t length = 0;
     char *seed;
     unsigned rounds = 0, good = 0;
-
     sample_init(&sample, 1, 2, 12);
     trace.run = sample.runs[0][0];
     trace.run.recording.accesses = accesses;
@@ -392,7 +378,6 @@ static void test_fuzz(void)
         GString *text = g_string_new_len(seed, (gssize)length);
         struct duet__trace file;
         char *exact;
-
         testing_mutate(text, random);
         exact = g_malloc(text->len + 1); /* exactly this long, so that sanitizers see an overrun */
         memcpy(exact, text->str, text->len + 1);

@@ -13,7 +13,6 @@ static int take_names(struct duet__recording *out, const struct duet_runtime *ru
     int error = duet_trace_marks(runtime, &out->marks, &out->mark_count);
     GPtrArray *names = g_ptr_array_new();
     const char *name;
-
     while ((name = duet_trace_name(runtime, names->len + 1)))
         g_ptr_array_add(names, g_strdup(name));
     out->name_count = names->len;
@@ -27,7 +26,6 @@ int duet__recording_take(struct duet__recording *out, const struct duet_runtime 
 {
     struct duet_stats stats;
     int error;
-
     *out = (struct duet__recording){.machine = calloc(1, sizeof(*out->machine))};
     error =
         out->machine ? duet_machine_copy(out->machine, duet_runtime_machine(runtime)) : DUET_ENOMEM;
@@ -54,7 +52,6 @@ static void move_dates(struct duet__recording *recording, double factor, double 
     for (size_t i = 0; i < recording->event_count; i++) {
         struct duet_event *event = &recording->events[i];
         double *const dates[] = {&event->submit_s, &event->ready_s, &event->start_s, &event->end_s};
-
         for (size_t k = 0; k < G_N_ELEMENTS(dates); k++)
             *dates[k] = factor * *dates[k] + shift_s;
     }

@@ -67,10 +67,8 @@ static inline size_t duet__recording_accesses(const struct duet__recording *reco
                                               uint64_t task)
 {
     size_t low = 0, high = recording->access_count;
-
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-
         if (recording->accesses[middle].task < task)
             low = middle + 1;
         else
@@ -83,7 +81,6 @@ static inline size_t duet__recording_accesses(const struct duet__recording *reco
 static inline int duet__by_task(const void *left, const void *right)
 {
     const struct duet_trace_access *a = left, *b = right;
-
     if (a->task != b->task)
         return a->task < b->task ? -1 : 1;
     return (a->index > b->index) - (a->index < b->index);
@@ -93,7 +90,6 @@ static inline int duet__by_task(const void *left, const void *right)
 static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
 {
     const char *name = machine->nodes[memory].name;
-
     return !memory ||
            (*name == 'n' && !strcmp(name + 1 + strspn(name + 1, "0123456789"), ".host") &&
             !strcmp(machine->nodes[0].name, "n0.host"));
@@ -110,7 +106,6 @@ static inline unsigned duet__host_of(const struct duet_machine *machine, unsigne
 static inline unsigned duet__host_count(const struct duet_machine *machine)
 {
     unsigned count = 0;
-
     for (unsigned i = 0; i < machine->node_count; i++)
         count += duet__is_host(machine, i);
     return count;
@@ -160,7 +155,6 @@ static inline size_t duet__released_by(const struct duet__recording *recording, 
     const struct duet_event *own = &recording->events[event];
     const bool known = own->released_by && own->release != DUET_RELEASE_OUTSIDE &&
                        own->released_by <= recording->event_count;
-
     return known ? own->released_by - 1 : recording->event_count;
 }
 

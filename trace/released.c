@@ -70,12 +70,10 @@ static void end(const struct ended *ended, uint32_t index)
     const struct duet__recording *recording = ended->recording;
     const struct duet_event *event = &recording->events[index - 1];
     const unsigned node = event->destination, host = duet__host_of(recording->machine, node);
-
     if (event->failed)
         return;
     if (event->kind == DUET_EVENT_COPY) {
         const uint32_t before = get(ended, THERE, event->id, node);
-
         if (ended->again_bytes && before &&
             later(ended, before,
                   get(ended, WRITTEN, event->id,
@@ -92,7 +90,6 @@ static void end(const struct ended *ended, uint32_t index)
     for (size_t i = duet__recording_accesses(recording, event->id);
          i < recording->access_count && recording->accesses[i].task == event->id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-
         put(ended, USED, access->handle, host, index);
         if (access->writes) {
             put(ended, WRITTEN, access->handle, host, index);
@@ -106,7 +103,6 @@ static int by_end(const void *left, const void *right, void *data)
 {
     const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
     const struct duet_event *events = data;
-
     if (events[a - 1].end_s != events[b - 1].end_s)
         return events[a - 1].end_s < events[b - 1].end_s ? -1 : 1;
     return (a > b) - (a < b);
@@ -115,7 +111,6 @@ static int by_end(const void *left, const void *right, void *data)
 static uint32_t *order_by_end(const struct duet__recording *recording)
 {
     uint32_t *order = g_new(uint32_t, recording->event_count);
-
     for (size_t i = 0; i < recording->event_count; i++)
         order[i] = (uint32_t)(i + 1);
     g_qsort_with_data(order, (gint)recording->event_count, sizeof *order, by_end,
@@ -140,7 +135,6 @@ static void finish(struct ended *ended)
 void duet__count_again(const struct duet__recording *recording, uint64_t *again_bytes)
 {
     struct ended ended;
-
     if (!recording->access_count)
         return;
     begin(&ended, recording);
@@ -158,10 +152,8 @@ static uint32_t last_task(const struct ended *ended, double date_s, size_t event
 {
     const struct duet_event *events = ended->recording->events;
     size_t low = 0, high = ended->recording->event_count;
-
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-
         if (events[ended->order[middle] - 1].end_s <= date_s + resolution_s)
             low = middle + 1;
         else
@@ -176,7 +168,6 @@ static uint32_t last_task(const struct ended *ended, double date_s, size_t event
 static void release(const struct ended *ended, struct duet_event *event, uint32_t by)
 {
     const struct duet_event *from = by ? &ended->recording->events[by - 1] : NULL;
-
     event->released_by = by;
     event->release = !from                           ? DUET_RELEASE_SUBMISSION
                      : from->kind == DUET_EVENT_TASK ? DUET_RELEASE_TASK
@@ -187,7 +178,6 @@ static void release(const struct ended *ended, struct duet_event *event, uint32_
 static void guess_copy(const struct ended *ended, struct duet_event *copy)
 {
     const uint32_t room = get(ended, LEFT, 0, copy->destination);
-
     release(ended, copy,
             later(ended, get(ended, THERE, copy->id, copy->source),
                   end_of(ended, room) > copy->ready_s + resolution_s ? 0 : room));
@@ -200,7 +190,6 @@ static void pass_on(const struct ended *ended, size_t event, uint32_t task)
     struct duet_event *events = ended->recording->events;
     size_t at = event;
     uint32_t worker = ended->behind[event];
-
     while (events[at].released_by && events[events[at].released_by - 1].kind == DUET_EVENT_COPY)
         at = events[at].released_by - 1;
     if (events[at].kind != DUET_EVENT_COPY || events[at].released_by)
@@ -220,11 +209,9 @@ static void guess_task(const struct ended *ended, size_t event)
     struct duet_event *own = &recording->events[event];
     const unsigned host = duet__host_of(recording->machine, own->destination);
     uint32_t task = 0, last = 0;
-
     for (size_t i = duet__recording_accesses(recording, own->id);
          i < recording->access_count && recording->accesses[i].task == own->id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-
         task = later(ended, task,
                      access->after
                          ? get(ended, TASK, access->after, 0)
@@ -249,7 +236,6 @@ static void guess_message(const struct ended *ended, struct duet_event *event)
     const struct duet__recording *recording = ended->recording;
     const uint32_t last = get(ended, WRITTEN, event->released_by,
                               duet__host_of(recording->machine, event->destination));
-
     if (event->kind == DUET_EVENT_COPY && duet__is_message(recording->machine, event))
         guess_copy(ended, event);
     else if (event->release == DUET_RELEASE_OUTSIDE && last &&
@@ -261,7 +247,6 @@ void duet__releases_guess(struct duet__recording *recording, bool messages)
 {
     struct duet_event *events = recording->events;
     struct ended ended;
-
     begin(&ended, recording);
     ended.behind = duet__queued_behind(recording);
     for (size_t i = 0; i < recording->event_count; i++) {
@@ -295,7 +280,6 @@ uint32_t *duet__queued_behind(const struct duet__recording *recording)
     uint32_t *order = order_by_end(recording), *last = g_new0(uint32_t, workers);
     uint32_t *behind = g_new0(uint32_t, recording->event_count + 1);
     size_t next = 0;
-
     for (size_t i = 0; i < recording->event_count; i++) {
         for (; order[next] <= i && events[order[next] - 1].end_s <= events[i].start_s; next++)
             if (runs(recording, &events[order[next] - 1]))
@@ -328,10 +312,8 @@ uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all)
     uint32_t *behind = duet__queued_behind(recording);
     bool *waited = g_new0(bool, count);
     uint32_t *arrows = g_new0(uint32_t, count);
-
     for (size_t i = count; i-- > 0;) {
         const size_t by = duet__released_by(recording, i);
-
         if (by >= i || events[i].failed || events[i].release > DUET_RELEASE_COPY ||
             (events[i].kind == DUET_EVENT_COPY &&
              (!waited[i] || !concerns(recording, &events[by], &events[i]))) ||

@@ -7,7 +7,6 @@
 static void check(struct testing_recording *testing, bool all, const uint32_t *expected)
 {
     g_autofree uint32_t *arrows = NULL;
-
     testing_release(testing);
     arrows = duet__arrows_make(&testing->recording, all);
 
@@ -32,7 +31,6 @@ static void test_chain(void)
     };
     static const uint32_t all[] = {0, 0, 1, 3, 4, 1, 5, 7, 0},
                           waited[] = {0, 0, 1, 3, 4, 1, 0, 7, 0};
-
     testing_init(&testing, 20);
     testing_task(&testing, 1, 0, 0, 0, 3);    /* 1 */
     testing_copy(&testing, 2, 0, 2, 0, 1, 2); /* 2: in time */
@@ -55,7 +53,6 @@ static void test_one_date(void)
     enum { TASKS = 5 };
     OWNED(testing_fini) struct testing_recording testing;
     struct duet_trace_access accesses[TASKS];
-
     testing_init(&testing, 1);
     for (unsigned i = 0; i < TASKS; i++) {
         testing_task(&testing, (int)i % 3, 0, 1, 1, 1);

@@ -36,7 +36,6 @@ static uint32_t *place(uint32_t *parents, const struct point *point, unsigned ax
     static const uint8_t planes[PLANES][2] = {{0, 2}, {1, 2}, {0, 1}},
                          seconds[PLANES][2] = {{0, 0}, {0, 1}, {1, 1}};
     const unsigned plane = planes[axis][other];
-
     return &parents[root(parents, 2 * (one ? point->at[plane] : PLANES * point->at[plane] + plane) +
                                       seconds[axis][other])];
 }
@@ -46,7 +45,6 @@ static double most_together(const struct point *points, uint32_t count)
 {
     size_t size = 2;
     double most = 0;
-
     while (size < 2 * (size_t)count)
         size *= 2;
     struct place {
@@ -56,7 +54,6 @@ static double most_together(const struct point *points, uint32_t count)
         const uint32_t *at = points[p].at;
         const uint64_t both = (uint64_t)at[0] << 32 | at[1];
         size_t place = duet_random_stream(both, at[2]) & (size - 1);
-
         while (places[place].count &&
                memcmp(&points[places[place].point], &points[p], sizeof *points) != 0)
             place = (place + 1) & (size - 1);
@@ -74,7 +71,6 @@ static double crowd(GArray *points, size_t datum_count, bool one)
     struct point *all = (void *)points->data;
     const size_t nodes = datum_count * 2 * (one ? 1 : PLANES);
     uint32_t *parents = g_new(uint32_t, nodes + 1);
-
     for (uint32_t i = 0; i < nodes; i++)
         parents[i] = i;
     for (guint p = 0; p < points->len; p++)
@@ -83,7 +79,6 @@ static double crowd(GArray *points, size_t datum_count, bool one)
     for (guint p = 0; p < points->len; p++) {
         const struct point data = all[p];
         uint32_t *at = all[p].at;
-
         for (unsigned axis = 0; axis < PLANES; axis++)
             at[axis] = *place(parents, &data, axis, false, one);
         if (one && (at[0] == at[1] || at[1] == at[2] || at[0] == at[2])) {
@@ -106,17 +101,14 @@ static GArray *take_points(const struct duet__entered *entered, uint32_t klass, 
                            const double *bytes)
 {
     GArray *points = g_array_new(FALSE, FALSE, sizeof(struct point));
-
     for (size_t i = 0; i < entered->task_count; i++) {
         struct point point;
         unsigned number = 0, taken = 0;
-
         if (entered->tasks[i].klass != klass)
             continue;
         for (uint32_t u = i ? entered->tasks[i - 1].end : 0;
              u < entered->tasks[i].end && taken < PLANES; u++) {
             const uint32_t use = entered->uses[u], datum = use >> DUET__USE_BITS;
-
             if (use & DUET__USE_TASK || number++ == without)
                 continue;
             if (!(bytes[datum] > 0))
@@ -136,7 +128,6 @@ static double overlap(const GArray *points, size_t datum_count)
     static const double factors[] = {DUET__REUSE_LEAST, 0.38490017945975052, 0.5, 1};
     uint8_t *planes = g_new0(uint8_t, datum_count + 1);
     bool common[8] = {false};
-
     for (guint p = 0; p < points->len; p++)
         for (unsigned i = 0; i < PLANES; i++)
             planes[g_array_index(points, struct point, p).at[i]] |= (uint8_t)(1 << i);
@@ -154,7 +145,6 @@ static struct duet__reuse measure(const struct duet__entered *entered, uint32_t 
     g_autoptr(GArray) points = take_points(entered, klass, without, bytes);
     g_autoptr(GArray) again = g_array_copy(points);
     struct duet__reuse reuse = {.tasks = points->len, .bytes = INFINITY};
-
     for (guint p = 0; p < PLANES * points->len; p++)
         reuse.bytes = fmin(reuse.bytes, bytes[((const uint32_t *)(const void *)points->data)[p]]);
     reuse.factor = overlap(points, count) * crowd(points, count, false);
@@ -168,12 +158,10 @@ struct duet__reuse duet__reuse_find(const struct duet__entered *entered, uint32_
 {
     struct duet__reuse best = {0};
     double most = 0;
-
     for (unsigned without = 0; without <= PLANES; without++) {
         const struct duet__reuse own = measure(entered, klass, without, bytes);
         /* a measure of what has to be copied */
         const double copied = own.tasks > 0 ? own.tasks * pow(own.bytes, 1.5) / own.factor : 0;
-
         if (copied > most)
             best = own;
         most = fmax(most, copied);
@@ -186,13 +174,11 @@ double duet__reuse_copies(const struct duet__reuse *reuse, double room, double m
 {
     const double data = floor(room / reuse->bytes);
     double most = 0, each = 0;
-
     *spare = 0;
     for (int power = -3; power <= 3; power++) {
         const double copies = ceil(ldexp(data + 1, power)),
                      tasks = floor(reuse->factor * pow(data + copies, 1.5) * (1 + 1e-12)),
                      sum = copies * (reuse->tasks / fmax(tasks, 1) - memories);
-
         if (!(sum > most))
             continue;
         most = sum;

@@ -23,7 +23,6 @@ struct sample {
 static void add(struct sample *sample, const uint32_t *data, size_t count)
 {
     struct duet__entered *entered = &sample->entered;
-
     for (size_t i = 0; i < count; i++) {
         entered->uses[entered->use_count++] = data[i] << DUET__USE_BITS | DUET__USE_READS;
         entered->datum_count = MAX(entered->datum_count, data[i] + 1);
@@ -55,7 +54,6 @@ static void make(struct sample *sample, enum shape shape, uint32_t n)
                 const uint32_t product[] = {i * n + k, n * n + k * n + j, 2 * n * n + i * n + j},
                                lu[] = {own[1], own[2], own[0]},
                                cholesky[] = {own[1], j * n + k, own[0]};
-
                 if (shape == PRODUCT)
                     add(sample, product, 3);
                 else if (shape == CHOLESKY ? i > j && j > k : i > k && j > k)
@@ -73,7 +71,6 @@ static void test_shapes(void)
         {[PRODUCT] = 0.19245, [LU] = 0.5, [CHOLESKY] = 0.4714, [QR] = 0.3849};
     struct sample sample;
     struct duet__reuse reuse;
-
     for (unsigned shape = 0; shape < G_N_ELEMENTS(factors); shape++) {
         make(&sample, shape, 4 - (shape == PRODUCT));
         reuse = duet__reuse_find(&sample.entered, 7, sample.bytes);
@@ -92,11 +89,9 @@ static void test_shapes(void)
 static void make_random(struct sample *sample, GRand *random, unsigned data, bool apart)
 {
     const unsigned tasks = 1 + g_rand_int(random) % 10, uses = 3 + g_rand_int(random) % 2;
-
     start(sample);
     for (unsigned t = 0; t < tasks; t++) {
         uint32_t own[USES];
-
         for (unsigned i = 0; i < USES; i++)
             own[i] = apart ? i % 3 * (data / 3) + g_rand_int(random) % (data / 3)
                            : g_rand_int(random) % data;
@@ -118,12 +113,10 @@ static void test_subsets(void)
 {
     enum { FEW = 9 };
     g_autoptr(GRand) random = g_rand_new_with_seed(3);
-
     for (unsigned round = 0; round < 2000; round++) {
         struct sample sample;
         struct duet__reuse reuse;
         uint32_t sets[TASKS];
-
         if (round < 4)
             make(&sample, round == 3 ? QR : round, 2 + (round > 0));
         else
@@ -132,7 +125,6 @@ static void test_subsets(void)
         find_sets(&sample, sets);
         for (uint32_t set = 0; set < 1U << sample.entered.datum_count && round != 3; set++) {
             double enough = 0;
-
             for (size_t t = 0; t < sample.entered.task_count; t++)
                 enough += !(sets[t] & ~set);
             g_assert_cmpfloat(enough, <=,
@@ -151,20 +143,17 @@ static double fewest(const uint32_t *sets, size_t tasks, unsigned data, unsigned
            *next = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     unsigned copies = 0;
     bool ended = false;
-
     for (uint32_t there = 0; there < 1U << data; there++)
         if ((unsigned)__builtin_popcount(there) == room)
             g_array_append_val(next, there);
     for (; !ended; copies++) {
         GArray *swap = now;
-
         now = next;
         next = swap;
         g_array_set_size(next, 0);
         for (guint s = 0; s < now->len && !ended; s++) {
             const uint32_t there = g_array_index(now, uint32_t, s) & ((1U << data) - 1);
             uint32_t done = g_array_index(now, uint32_t, s) >> data;
-
             for (size_t t = 0; t < tasks; t++)
                 done |= (uint32_t) !(sets[t] & ~there) << t;
             ended = done == (1U << tasks) - 1;
@@ -174,7 +163,6 @@ static double fewest(const uint32_t *sets, size_t tasks, unsigned data, unsigned
             for (unsigned in = 0; in < data; in++)
                 for (unsigned out = 0; out < data; out++) {
                     const uint32_t state = done << data | (there & ~(1U << out)) | 1U << in;
-
                     if (!(there >> in & 1) && there >> out & 1)
                         g_array_append_val(next, state);
                 }
@@ -190,14 +178,12 @@ static void test_fewest(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(4);
     unsigned half = 0;
-
     for (unsigned round = 0; round < 60; round++) {
         struct sample sample;
         struct duet__reuse reuse;
         uint32_t sets[TASKS];
         const unsigned room = 4 - (round < 3) + round % 3;
         double each, spare, bound, exact;
-
         if (round < 3)
             make(&sample, PRODUCT, 2);
         else

@@ -18,7 +18,6 @@
 static void *wire_read(FILE *stream, size_t count, size_t bytes)
 {
     void *array = count < SIZE_MAX / bytes ? calloc(count + 1, bytes) : NULL;
-
     if (array && fread(array, bytes, count, stream) == count)
         return array;
     free(array);
@@ -43,7 +42,6 @@ static const char **read_texts(FILE *stream, size_t count, bool *whole)
     const char **texts = g_new0(const char *, count + 1);
     size_t room = 0;
     char *text = NULL;
-
     for (size_t i = 0; i < count && *whole; i++) {
         *whole = getdelim(&text, &room, 0, stream) > 0;
         texts[i] = *whole ? g_strdup(text) : NULL;
@@ -70,7 +68,6 @@ static void arrays_of(struct duet_machine *machine, struct array arrays[ARRAYS])
         {(void **)&machine->links, machine->link_count, sizeof *machine->links},
         {(void **)&machine->routes, nodes * nodes, sizeof *machine->routes},
     };
-
     memcpy(arrays, all, sizeof all);
 }
 
@@ -78,7 +75,6 @@ static struct duet_machine *read_machine(FILE *stream, bool *whole)
 {
     struct duet_machine *machine = wire_read(stream, 1, sizeof *machine);
     struct array arrays[ARRAYS];
-
     *whole = machine != NULL;
     if (!machine)
         return NULL;
@@ -93,7 +89,6 @@ static struct duet_machine *read_machine(FILE *stream, bool *whole)
 void duet__recording_write(FILE *stream, const struct duet__recording *recording)
 {
     struct array arrays[ARRAYS];
-
     if (!recording->machine)
         return;
     duet__wire_write(stream, recording->machine, 1, sizeof *recording->machine);
@@ -111,7 +106,6 @@ void duet__recording_write(FILE *stream, const struct duet__recording *recording
 bool duet__recording_read(FILE *stream, struct duet__recording *out)
 {
     bool whole = true;
-
     if (!out->machine)
         return true;
     out->machine = read_machine(stream, &whole);
@@ -147,7 +141,6 @@ static size_t rows_of(const struct duet__node_classes *classes)
 void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
 {
     const struct duet__node_log *log = part->log;
-
     duet__wire_write(stream, part, 1, sizeof *part);
     duet__wire_write(stream, log, 1, sizeof *log);
     duet__wire_write(stream, part->classes.rows, rows_of(&part->classes), sizeof(double));
@@ -161,7 +154,6 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
 {
     struct duet__node_log *log = &out->own;
     bool whole = fread(out, sizeof *out, 1, stream) == 1 && fread(log, sizeof *log, 1, stream) == 1;
-
     if (!whole) {
         *out = (struct duet__node_run){0};
         return DUET_EIO;
@@ -186,7 +178,6 @@ static int take_node(struct duet__node_run *out, const struct duet_runtime *core
                      const struct duet__node_log *log, bool records, bool accesses, double ahead_s)
 {
     int error = log->lost ? DUET_ENOMEM : 0;
-
     *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
                                    .ahead_s = ahead_s,
                                    .log = log};
@@ -211,7 +202,6 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     size_t bytes = 0;
     FILE *stream = open_memstream(&mine, &bytes);
     int gathered;
-
     if (node && parts[node].log)
         duet__node_run_write(stream, &parts[node]);
     fclose(stream);
@@ -236,12 +226,10 @@ struct duet__spent *duet__spent_take(const struct duet_runtime *core, unsigned *
     const struct duet_machine *machine = duet_runtime_machine(core);
     GArray *all = g_array_new(FALSE, TRUE, sizeof(struct duet__spent));
     struct duet_class_stats stats;
-
     for (size_t c = 0; !duet_class_stats(core, c, &stats); c++)
         for (unsigned a = 0; a < machine->arch_count; a++) {
             struct duet__spent one = {.work = stats.work};
             double tasks = 0;
-
             for (unsigned w = 0; w < machine->worker_count; w++)
                 if (machine->workers[w].arch == a)
                     tasks += (double)stats.ran[w];
@@ -263,19 +251,16 @@ static void take_barred(const struct duet_runtime *core, struct duet__run *run)
     g_autoptr(GString) all = g_string_new(NULL);
     struct duet_class_stats stats;
     char why[200];
-
     for (size_t c = 0; !duet_class_stats(core, c, &stats); c++)
         for (unsigned a = 0; a < machine->arch_count && stats.tasks; a++) {
             g_autofree char *phrase =
                 g_strdup_printf("no %s could run %s: %s", machine->archs[a].name, stats.kernel,
                                 duet__class_barrier(core, c, a, why, sizeof why));
-
             if (*why && !strstr(all->str, phrase))
                 g_string_append_printf(all, "%s%s", all->len ? "; " : "", phrase);
         }
     if (all->len >= sizeof run->barred) {
         const char *whole = all->str; /* end of the last whole character */
-
         g_string_truncate(all, sizeof run->barred - sizeof " ...");
         (void)g_utf8_validate(all->str, -1, &whole);
         g_string_append(g_string_truncate(all, (gsize)(whole - all->str)), " ...");
@@ -292,7 +277,6 @@ static int take_nodes(const struct duet_runtime *runtime, bool records, bool acc
     const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
     struct duet__node_run *parts = g_new0(struct duet__node_run, count);
     int error = 0;
-
     for (unsigned i = 0; i < count && !error; i++)
         if (duet_node_here(runtime, i))
             error = take_node(&parts[i], duet__nodes_core(nodes, i), duet__nodes_log(nodes, i),
@@ -323,7 +307,6 @@ int duet__run_take(const struct duet_runtime *runtime, bool records, bool access
                    struct duet_message *message)
 {
     int error = 0;
-
     if (duet__nodes_of(runtime))
         return take_nodes(runtime, records, accesses, wires, run, message);
     duet_stats(runtime, &run->stats);

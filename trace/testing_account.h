@@ -43,7 +43,6 @@ static inline struct duet_event *testing_task(struct testing_recording *testing,
 {
     size_t index = testing->recording.event_count++;
     uint16_t node = (uint16_t)testing->machine.workers[worker].node;
-
     g_assert_cmpuint(index, <, TESTING_EVENTS);
     testing->events[index] = (struct duet_event){.kind = DUET_EVENT_TASK,
                                                  .worker = worker,
@@ -62,7 +61,6 @@ static inline struct duet_event *testing_copy(struct testing_recording *testing,
                                               double decided_s, double start_s, double end_s)
 {
     size_t index = testing->recording.event_count++;
-
     g_assert_cmpuint(index, <, TESTING_EVENTS);
     testing->events[index] = (struct duet_event){.kind = DUET_EVENT_COPY,
                                                  .id = handle,
@@ -79,7 +77,6 @@ static inline struct duet_event *testing_copy(struct testing_recording *testing,
 static inline int testing_by_start(const void *left, const void *right, void *data)
 {
     const struct duet_event *a = left, *b = right;
-
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 

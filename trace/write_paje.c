@@ -91,7 +91,6 @@ G_GNUC_PRINTF(3, 4)
 static void put(const struct writer *writer, unsigned event, const char *format, ...)
 {
     va_list values;
-
     fprintf(writer->stream, "%u %.6f ", event, writer->date_ms);
     va_start(values, format);
     vfprintf(writer->stream, format, values);
@@ -110,21 +109,18 @@ static void put_container(const struct writer *writer, const char *type, const c
                           unsigned number, unsigned own, const char *name)
 {
     g_autofree char *cleaned = clean(name);
-
     put(writer, CONTAINER, "%s %s%u %s%u \"%s\"", type, in, number, type, own, cleaned);
 }
 
 static void put_containers(const struct writer *writer)
 {
     const struct duet_machine *machine = writer->recording->machine;
-
     put_container(writer, "P", "", 0, 0, machine->name);
     put_container(writer, "Sc", "P", 0, 0, "scheduler");
     put(writer, SET, "nr Sc0 0"); /* only an existing value can be added to */
     put(writer, SET, "ns Sc0 0");
     for (unsigned i = 0; i < machine->node_count; i++) {
         g_autofree char *manager = g_strdup_printf("MEMMANAGER%u", i);
-
         put_container(writer, "Mn", "P", 0, i, machine->nodes[i].name);
         put_container(writer, "Mm", "Mn", i, i, manager);
         put(writer, SET, "us Mm%u 0", i);
@@ -137,7 +133,6 @@ static void put_containers(const struct writer *writer)
         g_autofree char *backend = g_ascii_strup(machine->archs[worker->arch].backend, -1);
         /* "CPU0", "CUDA3": StarVZ knows workers by their names */
         g_autofree char *name = g_strconcat(*digits ? backend : worker->name, digits, NULL);
-
         put_container(writer, "W", "Mn", worker->node, i, name);
         put(writer, IDLE, "WS W%u I", i);
     }
@@ -153,7 +148,6 @@ static void put_containers(const struct writer *writer)
 static int by_date(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
-
     if (a->ns != b->ns)
         return a->ns < b->ns ? -1 : 1;
     if (a->kind != b->kind)
@@ -164,7 +158,6 @@ static int by_date(const void *left, const void *right)
 static int64_t add(struct writer *writer, enum kind kind, size_t index, double date_s)
 {
     const struct item item = {isfinite(date_s) ? llround(date_s * 1e9) : 0, kind, (uint32_t)index};
-
     g_array_append_val(writer->items, item);
     return item.ns;
 }
@@ -183,12 +176,10 @@ static const struct duet_event *depends_on(const struct writer *writer, size_t i
 static void collect(struct writer *writer)
 {
     const struct duet__recording *recording = writer->recording;
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         const bool task = event->kind == DUET_EVENT_TASK;
         const struct duet_event *before = task ? depends_on(writer, i) : NULL;
-
         if (event->failed || (task && (unsigned)event->worker >= recording->machine->worker_count))
             continue;
         const int64_t start_ns = add(writer, START, i, event->start_s);
@@ -215,7 +206,6 @@ static void put_copy(const struct writer *writer, const struct duet_event *copy,
         duet_machine_route(writer->recording->machine, copy->source, copy->destination);
     const unsigned how = starts ? ADD : SUBTRACT;
     const double mb = (double)copy->bytes * 1e-6, seconds = copy->end_s - copy->start_s;
-
     put(writer, starts ? START_LINK : END_LINK, "%s P0 Mm%u %" PRIu64 " c%u",
         copy->write_back ? "B" : "F", starts ? copy->source : copy->destination, copy->bytes,
         index);
@@ -230,7 +220,6 @@ static void put_copy(const struct writer *writer, const struct duet_event *copy,
 static void put_start(const struct writer *writer, const struct duet_event *task)
 {
     g_autofree char *name = clean(duet__recording_name(writer->recording, task->name));
-
     writer->running[task->worker]++;
     put(writer, SUBTRACT, "nr Sc0 1");
     put(writer, KERNEL,
@@ -256,11 +245,9 @@ static void put_item(const struct writer *writer, enum kind kind, uint32_t index
 {
     const struct duet__recording *recording = writer->recording;
     const struct duet_event *event = &recording->events[index];
-
     if (kind == MARKED) {
         g_autofree char *name =
             clean(duet__recording_name(recording, recording->marks[index].name));
-
         put(writer, MARK, "M P0 \"%s\"", name);
     } else if (kind == DEPENDED_ON) {
         put(writer, START_LINK, "D P0 W%d 0 d%u", depends_on(writer, index)->worker, index);
@@ -287,12 +274,10 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace)
                             .running = g_new0(unsigned, recording->machine->worker_count)};
     /* numbers have points, whatever the application has set */
     const locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), own = uselocale(plain);
-
     collect(&writer);
     fputs(head, stream);
     for (size_t i = 0; i < recording->kernel_count; i++) {
         g_autofree char *name = clean(recording->kernels[i]);
-
         fprintf(stream, "%u k%zu WS \"%s\" \"%s\"\n", VALUE, i, name,
                 colours[i % G_N_ELEMENTS(colours)]);
     }
@@ -301,7 +286,6 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace)
     put_containers(&writer);
     for (guint i = 0; i < writer.items->len; i++) {
         const struct item *item = &g_array_index(writer.items, struct item, i);
-
         writer.date_ms = (double)item->ns * 1e-6;
         put_item(&writer, (enum kind)item->kind, item->index);
     }

@@ -55,12 +55,10 @@ static void put_processes(struct duet__json_writer *json, const struct duet_mach
 {
     for (unsigned node = 0; node < machine->node_count; node++) {
         const char *arch = NULL, *own = machine->nodes[node].name;
-
         if (duet__is_host(machine, node)) { /* several nodes: "n3 CPUs" */
             g_autofree char *name = node || duet__host_count(machine) > 1
                                         ? g_strdup_printf("%.*s CPUs", (int)strcspn(own, "."), own)
                                         : g_strdup("CPUs");
-
             put_process(json, node, name, NULL);
             continue;
         }
@@ -76,7 +74,6 @@ static void put_thread(struct duet__json_writer *json, unsigned process, unsigne
                        const char *name, unsigned lane, const char *worker)
 {
     char numbered[DUET_NAME_MAX + 16];
-
     snprintf(numbered, sizeof(numbered), lane ? "%s (%u)" : "%s", name, lane + 1);
     duet__json_print(json, "\n{ph: %s, pid: %u, tid: %u, name: %s, args: {name: %s", "M", process,
                      tid, "thread_name", numbered);
@@ -95,7 +92,6 @@ static void put_event(struct writer *writer, const struct duet_event *event, siz
     const int64_t start_ns = nanoseconds(event->start_s), end_ns = nanoseconds(event->end_s);
     struct lane *lanes = writer->lanes + track * LANES;
     unsigned lane = 0;
-
     while (lane < LANES - 1 && lanes[lane].end_ns > start_ns)
         lane++;
     record.phase = "X";
@@ -124,7 +120,6 @@ static void put_task(struct writer *writer, const struct duet_event *event)
 {
     const struct duet_machine *machine = writer->recording->machine;
     const struct duet_worker *worker;
-
     if (event->worker < 0 || (unsigned)event->worker >= machine->worker_count)
         return;
     worker = &machine->workers[event->worker];
@@ -146,7 +141,6 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     char name[2 * DUET_NAME_MAX + 8];
     unsigned node;
     bool in;
-
     if (event->source >= machine->node_count || event->destination >= machine->node_count)
         return;
     node = duet__shown_in(machine, event);
@@ -184,7 +178,6 @@ static void put_arrow(struct writer *writer, size_t index)
 {
     const struct duet_event *to = &writer->recording->events[index], *from;
     const size_t first = writer->arrows[index];
-
     if (!first || !writer->tids[first - 1] || !writer->tids[index])
         return;
     from = &writer->recording->events[first - 1];
@@ -202,10 +195,8 @@ static void put_counter(struct writer *writer, const struct duet__counter *count
     const bool ready = counter->what == DUET_COUNTED_READY,
                link = counter->what == DUET_COUNTED_LINK;
     const char *name = link ? machine->links[counter->index].name : names[counter->what];
-
     for (guint i = 0; counter->points && i < counter->points->len; i++) {
         const struct duet__moment *at = &g_array_index(counter->points, struct duet__moment, i);
-
         duet__json_print(&writer->json, "\n{ph: %s, pid: %u, name: %s", "C",
                          (ready || link ? machine->node_count + 1 : counter->index) + 1, name);
         duet__json_put_thousandths(&writer->json, "ts", nanoseconds(at->date_s));
@@ -226,12 +217,10 @@ static void put_counters(struct writer *writer)
     const size_t most =
         recording->event_count / SHARE / (1 + machine->node_count + machine->link_count);
     struct duet__counters counters;
-
     put_process(&writer->json, machine->node_count + 1, "counters", NULL);
     duet__counters_make(recording, (unsigned)CLAMP(most, LEAST, UINT_MAX), &counters);
     for (unsigned i = 0; i < counters.count; i++) {
         const struct duet__counter *counter = &counters.all[i];
-
         if (counter->what == DUET_COUNTED_READY || counter->what >= DUET_COUNTED_USED ||
             (!machine->link_count && !duet__is_host(machine, counter->index)))
             put_counter(writer, counter);
@@ -244,13 +233,11 @@ static void put_marks(struct writer *writer)
 {
     const struct duet__recording *recording = writer->recording;
     const unsigned node = recording->machine->node_count;
-
     if (recording->mark_count)
         put_process(&writer->json, node, "application", NULL);
     for (size_t i = 0; i < recording->mark_count; i++) {
         const struct duet_trace_mark *mark = &recording->marks[i];
         int64_t start_ns = nanoseconds(mark->start_s);
-
         duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: 0, cat: %s",
                          mark->phase ? "X" : "i", node + 1,
                          mark->phase  ? "phase"
@@ -276,7 +263,6 @@ static void write_json(FILE *stream, const struct duet__trace *trace)
                             .arrows =
                                 duet__arrows_make(recording, recording->event_count < ALL_ARROWS),
                             .tids = g_new0(uint32_t, recording->event_count)};
-
     duet__json_print(&writer.json, "{displayTimeUnit: %s, otherData: {producer: %s", "ms", "duet");
     duet__fields_write(&writer.json, duet__trace_machine_fields, machine, machine);
     if (!(known.run.stats.flops >= 0) || isinf(known.run.stats.flops))

@@ -16,9 +16,7 @@ static json_t *exported(const struct duet__recording *recording)
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-
     const struct duet__trace trace = {.run = {.recording = *recording}};
-
     duet__trace_write(stream, &trace);
     fclose(stream);
     root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
@@ -34,7 +32,6 @@ static void test_sample(void)
     json_t *events;
     double ends[4096] = {0};
     size_t complete = 0;
-
     sample_init(&sample, 2, 3, 500);
     root = exported(&sample.recordings[0]);
     events = json_object_get(root, "traceEvents");
@@ -81,7 +78,6 @@ static void test_overlap(void)
     json_t *list;
     json_t *found[2];
     unsigned count = 0;
-
     sample_init(&sample, 1, 2, 1);
     recording = sample.recordings[0];
     recording.events = events;
@@ -90,7 +86,6 @@ static void test_overlap(void)
     list = json_object_get(root, "traceEvents");
     for (unsigned i = 0; i < json_array_size(list); i++) {
         json_t *event = json_array_get(list, i);
-
         if (g_strcmp0(json_string_value(json_object_get(event, "ph")), "X") == 0 && count < 2)
             found[count++] = event;
     }
@@ -120,7 +115,6 @@ static void test_names(void)
     json_t *list;
     json_t *args = NULL;
     json_t *found[2] = {NULL, NULL};
-
     sample_init(&sample, 1, 1, 1);
     recording = sample.recordings[0];
     recording.events = &event;
@@ -134,7 +128,6 @@ static void test_names(void)
     for (unsigned i = 0; i < json_array_size(list); i++) {
         json_t *at = json_array_get(list, i);
         const char *kind = json_string_value(json_object_get(at, "cat"));
-
         if (g_strcmp0(kind, "kernel") == 0)
             args = json_object_get(at, "args");
         if (g_strcmp0(kind, "phase") == 0)
@@ -160,12 +153,10 @@ static void test_paje(void)
     char *texts[2] = {NULL};
     OWNED(sample_fini) struct sample sample;
     size_t size;
-
     sample_init(&sample, 2, 3, 50);
     for (unsigned i = 0; i < 2; i++) {
         const struct duet__trace trace = {.run.recording = sample.recordings[0], .paje = true};
         FILE *stream = open_memstream(&texts[i], &size);
-
         (void)setlocale(LC_NUMERIC, locales[i]);
         duet__trace_write(stream, &trace);
         fclose(stream);

@@ -44,7 +44,6 @@ void duet__trial_fail(struct duet__trial *trial, const char *doing, int error,
                       const struct duet_message *message)
 {
     g_autofree char *own = duet__own_options(message->text);
-
     if (trial->failure)
         return;
     trial->error = error;
@@ -55,10 +54,8 @@ void duet__trial_fail(struct duet__trial *trial, const char *doing, int error,
 struct duet__tally duet__experiment_tally(const struct duet__experiment *experiment)
 {
     struct duet__tally tally = {0};
-
     for (size_t i = 0; i < experiment->trial_count; i++) {
         const struct duet__trial *trial = &experiment->trials[i];
-
         if (!trial->failure) {
             tally.left++;
             tally.runs += duet__sample_count(&trial->measured);
@@ -80,7 +77,6 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
     const struct duet__workload *workload = real->workload;
     bool paced = duet__request_paced(&experiment->base);
     struct duet__problem *problem = &real->problem;
-
     real->config.context = workload->name; /* the context of a platform's kernel times */
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
     problem->seed = real->seed;
@@ -99,7 +95,6 @@ static int build_machine(const struct duet__experiment *experiment, struct duet_
     struct duet_config *real = &trial->real.config, *simulated = &trial->simulated.config;
     const struct duet_machine *machine = &trial->simulated.machine;
     int error;
-
     simulated->simulate = experiment->platform_name;
     trial->simulated.platform = experiment->platform;
     error = duet__request_build(&trial->simulated, message);
@@ -121,7 +116,6 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
         struct duet__trial *trial = &experiment->trials[i];
         struct duet_message message = {""};
         int error = 0;
-
         /* the platform that the trial had before is gone */
         trial->simulated.platform = experiment->platform;
         trial->simulated.config.simulate = experiment->platform_name;
@@ -137,7 +131,6 @@ static void make_simulated(const struct duet__experiment *experiment, struct due
 {
     const struct duet_config *base = &experiment->base.config;
     struct duet__request *request = &trial->simulated;
-
     duet__request_copy(request, &trial->real);
     request->reps = experiment->sim_reps;
     request->config.emulate = NULL;
@@ -152,7 +145,6 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
 {
     struct duet_message message = {""};
     int error = make_real(experiment, &trial->real, &message);
-
     trial->settings = duet__request_facts(&trial->real);
     trial->probes = g_array_new(FALSE, FALSE, sizeof(double));
     duet__sample_init(&trial->measured, experiment->keep);
@@ -172,7 +164,6 @@ int duet__trials_make(struct duet__experiment *experiment, struct duet_message *
 {
     struct duet__trial *trials = experiment->trials;
     bool some = false;
-
     experiment->rounds.cases = experiment->trial_count;
     for (size_t i = 0; i < experiment->trial_count; i++) {
         make_trial(experiment, &trials[i]);
@@ -197,10 +188,8 @@ static char *title_of(const struct duet__experiment *experiment)
 {
     g_autoptr(GPtrArray) workloads = g_ptr_array_new();
     GString *text = g_string_new(NULL);
-
     for (size_t i = 0; i < experiment->trial_count; i++) {
         const void *workload = experiment->trials[i].real.workload;
-
         if (!g_ptr_array_find(workloads, workload, NULL))
             g_ptr_array_add(workloads, (void *)(uintptr_t)workload);
     }
@@ -220,7 +209,6 @@ static char *machine_of(const struct duet__experiment *experiment)
     unsigned cores = duet__usable_cores();
     g_autofree char *here =
         g_strdup_printf("%s, %u core%s", g_get_host_name(), cores, cores == 1 ? "" : "s");
-
     if (duet__request_paced(&experiment->base))
         return g_strdup_printf("%s emulated on %s (times x %g, nothing computed)", emulate, here,
                                duet__request_scale(&experiment->base));
@@ -232,7 +220,6 @@ static char *calibration_of(const struct duet__experiment *experiment)
     const struct duet__platform *platform = experiment->platform;
     const char *without = experiment->base.config.without;
     GString *text = g_string_new(platform->name);
-
     if (!experiment->calibrated && strcmp(platform->name, experiment->platform_name) != 0)
         g_string_append_printf(text, " (%s)", experiment->platform_name);
     if (platform->description && *platform->description)
@@ -260,7 +247,6 @@ static char *calibration_of(const struct duet__experiment *experiment)
 static double speed_of(const struct duet__experiment *experiment, const struct duet__trial *trial)
 {
     double median;
-
     if (!trial->probes->len)
         return 0;
     median = duet__median((double *)(void *)trial->probes->data, trial->probes->len);
@@ -272,7 +258,6 @@ static void conclude(struct duet__experiment *experiment, struct duet__trial *tr
                      struct duet__case *the)
 {
     double factor = duet__request_scale(&experiment->base);
-
     if (!experiment->keep_disturbed)
         experiment->left_out += duet__sample_leave_out(&trial->measured);
     if (experiment->follow_speed && the->speed > 0)
@@ -301,7 +286,6 @@ static struct duet__case case_of(struct duet__experiment *experiment, struct due
                              .priorities = duet__request_priorities(real),
                              .speed = speed_of(experiment, trial),
                              .failure = trial->failure};
-
     if (!trial->failure)
         conclude(experiment, trial, &the);
     return the;
@@ -311,12 +295,10 @@ void duet__experiment_conclude(struct duet__experiment *experiment, struct duet_
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     size_t count = 0;
-
     g_free(experiment->cases);
     experiment->cases = g_new0(struct duet__case, experiment->trial_count);
     for (size_t i = 0; i < experiment->trial_count; i++) {
         struct duet__trial *trial = &experiment->trials[i];
-
         /* A trial without a failure and without runs was interrupted before. */
         if (trial->failure ||
             (duet__sample_count(&trial->measured) && duet__sample_count(&trial->predicted)))

@@ -48,7 +48,6 @@ static int by_name(const void *left, const void *right)
 {
     const struct pair *a = left, *b = right;
     int names = strcmp(a->name, b->name);
-
     return names ? names : strcmp(a->arch, b->arch);
 }
 
@@ -57,12 +56,10 @@ static GArray *make_pairs(const struct duet__account *const accounts[2])
 {
     GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
     guint merged = 0;
-
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < accounts[side]->kernel_count; i++) {
             const struct duet__account_kernel *kernel = &accounts[side]->kernels[i];
             struct pair pair = {.name = kernel->name, .arch = kernel->arch};
-
             pair.count[side] = kernel->count;
             pair.seconds[side] = kernel->seconds;
             g_array_append_val(pairs, pair);
@@ -71,7 +68,6 @@ static GArray *make_pairs(const struct duet__account *const accounts[2])
     for (guint i = 0; i < pairs->len; i++) {
         struct pair *pair = &g_array_index(pairs, struct pair, i);
         struct pair *last = &g_array_index(pairs, struct pair, merged - !!merged);
-
         if (!merged || by_name(last, pair)) {
             g_array_index(pairs, struct pair, merged++) = *pair;
             continue;
@@ -96,7 +92,6 @@ static void add_kernel(struct duet__explanation *out, const struct pair *pair, d
     double first_s = pair->seconds[0] / pair->count[0];
     double second_s = pair->seconds[1] / pair->count[1];
     struct duet__difference *difference = &out->differences[out->count];
-
     schedule_s[0] += pair->seconds[0];
     if (!(pair->count[0] > 0) || !(pair->count[1] > 0)) {
         schedule_s[1] += pair->seconds[1];
@@ -130,10 +125,8 @@ static void add(struct duet__explanation *out, enum duet__reason reason, double 
 static double moved_seconds(const struct pair *pairs, size_t count)
 {
     double left = 0, come = 0, left_s = 0;
-
     for (size_t i = 0; i < count; i++) {
         double less = pairs[i].count[1] - pairs[i].count[0];
-
         if (less > 0) {
             left += less;
             left_s += less * pairs[i].seconds[1] / pairs[i].count[1];
@@ -147,7 +140,6 @@ static double moved_seconds(const struct pair *pairs, size_t count)
 static double moved_share(const struct pair *pairs, size_t count)
 {
     double all_s = 0, moved_s = 0;
-
     for (size_t i = 0, next; i < count; i = next) {
         for (next = i; next < count && !strcmp(pairs[i].name, pairs[next].name); next++)
             all_s += pairs[next].seconds[1];
@@ -160,7 +152,6 @@ static int by_size(const void *left, const void *right)
 {
     const struct duet__difference *a = left, *b = right;
     double x = fabs(a->seconds), y = fabs(b->seconds);
-
     if (x != y)
         return x > y ? -1 : 1;
     if (a->reason != b->reason)
@@ -173,7 +164,6 @@ void duet__explain_difference(const struct duet__account *first, const struct du
 {
     double workers = first->workers, schedule_s[2] = {0};
     g_autoptr(GArray) pairs = make_pairs((const struct duet__account *const[]){first, second});
-
     *out = (struct duet__explanation){0};
     out->first_s = first_s > 0 ? first_s : first->makespan_s;
     out->second_s = second_s > 0 ? second_s : second->makespan_s;

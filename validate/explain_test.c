@@ -7,7 +7,6 @@
 static double sum_of(const struct duet__explanation *explanation)
 {
     double sum_s = 0;
-
     for (size_t i = 0; i < explanation->count; i++)
         sum_s += explanation->differences[i].seconds;
     return sum_s;
@@ -36,7 +35,6 @@ static void make_run(struct testing_recording *testing, const struct knobs *knob
                      struct duet__account *account)
 {
     double at_s = 0, cpu_s = 4;
-
     testing_init(testing, 0);
     testing_task(testing, 0, 0, 0, 0, 2);
     testing_task(testing, 0, 0, 2, 2, 4);
@@ -62,7 +60,6 @@ static struct duet__explanation explain(const struct knobs *knobs)
     struct testing_recording first, second;
     struct duet__account accounts[2];
     struct duet__explanation explanation;
-
     make_run(&first, knobs, &accounts[0]);
     make_run(&second, &plain, &accounts[1]);
     duet__explain_difference(&accounts[0], &accounts[1], 0, 0, &explanation);
@@ -70,7 +67,6 @@ static struct duet__explanation explain(const struct knobs *knobs)
     testing_near(sum_of(&explanation), explanation.whole_s);
     for (size_t i = 0; i < explanation.count; i++) {
         const struct duet__difference *difference = &explanation.differences[i];
-
         if (i)
             g_assert_cmpfloat(fabs(difference->seconds), <=, fabs(difference[-1].seconds));
         if (difference->reason != DUET_REASON_KERNEL)
@@ -86,7 +82,6 @@ static struct duet__explanation explain(const struct knobs *knobs)
 static void test_same(void)
 {
     struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5});
-
     testing_near(explanation.whole_s, 0);
     g_assert_cmpuint(explanation.count, >, 0);
     for (size_t i = 0; i < explanation.count; i++)
@@ -103,7 +98,6 @@ static void test_kernel(void)
     struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2.2, .copy_s = 0.5});
     const struct duet__difference *kernel = find(&explanation, DUET_REASON_KERNEL, "gemm on c2050");
     const struct duet__difference *idle = find(&explanation, DUET_REASON_IDLE, "");
-
     testing_near(explanation.whole_s, 2);
     g_assert_nonnull(kernel);
     testing_near(kernel->seconds, 2.0 / 3);
@@ -118,7 +112,6 @@ static void test_copies(void)
 {
     OWNED(duet__explanation_fini)
     struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 1});
-
     testing_near(explanation.whole_s, 5);
     testing_near(find(&explanation, DUET_REASON_TO_DEVICE, "")->seconds, 5.0 / 3);
     testing_near(find(&explanation, DUET_REASON_TO_HOST, "")->seconds, 0);
@@ -132,7 +125,6 @@ static void test_mapping(void)
     struct duet__explanation explanation =
         explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5, .moved = 3});
     const struct duet__difference *schedule = find(&explanation, DUET_REASON_SCHEDULE, "");
-
     testing_near(schedule->seconds, (3 * 3 - 3 * 2) / 3.0);
     testing_near(explanation.moved_share, 6.0 / 24);
     g_assert_null(find(&explanation, DUET_REASON_KERNEL, "gemm on x5650"));
@@ -145,7 +137,6 @@ static void test_spread(void)
     OWNED(sample_fini) struct sample sample;
     struct duet__account accounts[2];
     struct duet__explanation explanation;
-
     sample_init(&sample, 3, 2, 400);
     for (unsigned i = 0; i < 2; i++)
         WORKS(duet__account_make(&sample.recordings[i], &accounts[i], hear()));

@@ -18,7 +18,6 @@ static int simulate(struct duet__experiment *experiment, struct duet__trial *tri
     struct duet__request *request = &trial->simulated;
     struct duet__series series = {0};
     int error;
-
     request->reps = count;
     request->seed = experiment->base.seed + duet__sample_count(&trial->predicted);
     request->records = DUET_RECORDS_ALL;
@@ -42,10 +41,8 @@ static int predict(struct duet__experiment *experiment, struct duet__trial *tria
     static const double narrow = 0.003;
     size_t made = 0, left;
     int error = 0;
-
     while (!error && !experiment->number && made < experiment->sim_reps) {
         size_t count = MIN(BATCH, experiment->sim_reps - made);
-
         error = simulate(experiment, trial, count, progress, message);
         made += count;
         if (duet__sample_width(&trial->predicted) <= narrow)
@@ -72,7 +69,6 @@ static int predict_interval(struct duet__experiment *experiment, struct duet__tr
     struct duet__series series = {0};
     g_autofree char *interval = g_strdup_printf("median:%zu", MAX(experiment->round_count, 1));
     int error;
-
     request.reps = experiment->intervals;
     request.seed = experiment->base.seed;
     request.records = DUET_RECORDS_NONE;
@@ -91,11 +87,9 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 {
     struct duet__progress progress = {0};
     uint64_t tasks = 0, runs = 0;
-
     for (size_t i = 0; i < experiment->trial_count; i++)
         if (!experiment->trials[i].failure) {
             const size_t reps = experiment->sim_reps + experiment->intervals;
-
             tasks += duet__request_tasks(&experiment->trials[i].simulated) * reps;
             runs += reps;
         }
@@ -104,7 +98,6 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
         struct duet__trial *trial = &experiment->trials[i];
         struct duet_message message = {""};
         int error = trial->failure ? 0 : predict(experiment, trial, &progress, &message);
-
         if (!error && !trial->failure && !experiment->number && experiment->intervals)
             error = predict_interval(experiment, trial, &progress, &message);
         if (error)
@@ -122,7 +115,6 @@ static const double BUDGET_S = 1;
 static const struct duet_config *largest(const struct duet__experiment *experiment)
 {
     const struct duet__trial *most = NULL;
-
     for (size_t i = 0; i < experiment->trial_count; i++)
         if (!experiment->trials[i].failure && (!most || experiment->trials[i].gpus > most->gpus))
             most = &experiment->trials[i];
@@ -151,7 +143,6 @@ static double use_cost(const struct duet__experiment *experiment,
 static void use_costs(struct duet__experiment *experiment, const struct duet__measured *measured)
 {
     struct duet_costs *costs = &experiment->platform->costs;
-
     experiment->wake_s = use_cost(experiment, &measured[DUET__COST_WAKE], &costs->wake_s);
     experiment->event_s = use_cost(experiment, &measured[DUET__COST_EVENT], &costs->event_s);
     for (size_t i = 0; i < experiment->trial_count; i++)
@@ -166,7 +157,6 @@ int duet__experiment_measure_threads(struct duet__experiment *experiment,
     struct duet__measured costs[DUET__COSTS];
     struct duet_config own;
     int error;
-
     if (!config)
         return 0;
     own = *config;
@@ -211,7 +201,6 @@ struct turn {
 static size_t share(const struct duet__experiment *experiment)
 {
     size_t reps = experiment->base.reps, rounds = experiment->round_count;
-
     return MAX(reps / rounds + (experiment->rounds.round < reps % rounds), 1);
 }
 
@@ -226,7 +215,6 @@ static double wanted(const struct turn *turn)
     double count = (double)duet__sample_count(&turn->trial->measured);
     double ratio = duet__sample_width_within(&turn->trial->measured) / experiment->until;
     double left = (double)(experiment->round_count - experiment->rounds.round);
-
     return (count * ratio * ratio - (double)turn->before) / left;
 }
 
@@ -237,7 +225,6 @@ static bool enough(struct turn *turn)
     const struct duet__trial *trial = turn->trial;
     double part = (double)(experiment->rounds.round + 1) / (double)experiment->round_count;
     size_t made = turn->made;
-
     if (made < turn->least)
         return false;
     if (!(experiment->until > 0) || trial->spent_s >= part * experiment->case_time_s ||
@@ -255,12 +242,10 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
 {
     struct duet__trial *trial = turn->trial;
     int error = duet__session_open(session, message);
-
     for (size_t i = 0; i < trial->real.warmups && !error; i++)
         error = duet__session_run(session, NULL, DUET_RECORDS_NONE, message);
     do {
         struct duet__run run = {0};
-
         if (!error)
             error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
         if (!error && turn->made++ == 0)
@@ -280,7 +265,6 @@ static void probe(struct duet__experiment *experiment, struct duet__trial *trial
 {
     unsigned cores = duet__platform_cores(experiment->platform);
     unsigned gpus = duet__platform_gpus(experiment->platform);
-
     if (!(experiment->probed_s > 0) || duet__clock_s() - experiment->probe_at_s > probe_holds_s) {
         experiment->probed_s = duet__probe_seconds(cores > gpus ? cores - gpus : 1);
         experiment->probe_at_s = duet__clock_s();
@@ -296,7 +280,6 @@ static void draw(const struct duet__experiment *experiment, const struct duet__t
     const struct duet__request *real = &trial->real;
     double part = (double)rounds->turn / (double)rounds->cases;
     char sizes[48] = "", what[96];
-
     if (!real->workload->program)
         (void)g_snprintf(sizes, sizeof sizes, ", n %llu, tile %llu",
                          (unsigned long long)real->problem.n,
@@ -321,7 +304,6 @@ static int measure_trial(struct turn *turn, void *data)
                                                             (int)trial->gpus)};
     struct duet_message message = {""};
     int error;
-
     turn->before = duet__sample_count(&trial->measured);
     turn->least = share(experiment);
     turn->spent_s = trial->spent_s;
@@ -337,7 +319,6 @@ static int measure_trial(struct turn *turn, void *data)
     /* one's own other nodes do not disturb */
     if (duet__request_nodes(&trial->real) == 1) {
         const struct duet__disturbance load = duet__rounds_load(&experiment->rounds);
-
         if (load.disturbed)
             duet__sample_disturb(&trial->measured);
         trial->quiet |= !load.by_processes;
@@ -360,7 +341,6 @@ static int take_turn(struct turn *turn)
     struct duet__problem problem = trial->real.problem;
     struct duet_message message = {""};
     int error = 0;
-
     if (trial->failure)
         error = duet_fail(&message, trial->error, "it %s", trial->failure);
     else if (workload->generate && !duet__request_paced(&experiment->base))
@@ -375,11 +355,9 @@ int duet__experiment_measure_round(struct duet__experiment *experiment,
                                    struct duet__monitor *monitor, struct duet__progress *progress)
 {
     int ended;
-
     do {
         struct duet__trial *trial = &experiment->trials[duet__rounds_begin(&experiment->rounds)];
         struct turn turn = {.experiment = experiment, .trial = trial, .monitor = monitor};
-
         draw(experiment, trial, progress);
         ended = take_turn(&turn);
     } while (!ended && duet__rounds_next(&experiment->rounds));
@@ -422,7 +400,6 @@ static void use_platform(const struct duet__recalibration *recalibration,
 static int most_gpus(const struct duet__experiment *experiment)
 {
     int most = -1;
-
     for (size_t i = 0; i < experiment->trial_count; i++)
         most = MAX(most, experiment->trials[i].real.config.gpus);
     return most;
@@ -433,7 +410,6 @@ int duet__recalibration_begin(struct duet__recalibration *recalibration,
 {
     struct duet__request *runs = &recalibration->runs;
     int error;
-
     recalibration->timer = g_timer_new();
     duet__request_copy(runs, &experiment->base);
     runs->config.seed = runs->seed;
@@ -457,10 +433,8 @@ static void add_subject(GArray *subjects, const struct duet__request *real)
     const struct duet__setup subject = {.workload = real->workload,
                                         .problem = {.tile = real->problem.tile,
                                                     .precision = real->problem.precision}};
-
     for (guint i = 0; i < subjects->len; i++) {
         const struct duet__setup *other = &g_array_index(subjects, struct duet__setup, i);
-
         if (other->workload == subject.workload && other->problem.tile == subject.problem.tile &&
             other->problem.precision == subject.problem.precision)
             return;
@@ -473,7 +447,6 @@ int duet__recalibration_plan(struct duet__recalibration *recalibration,
                              struct duet_message *message)
 {
     struct duet__calibrate_request *request = &recalibration->request;
-
     for (size_t i = 0; i < experiment->trial_count; i++)
         if (!experiment->trials[i].failure)
             add_subject(request->subjects, &experiment->trials[i].real);
@@ -489,7 +462,6 @@ static double due(const struct duet__recalibration *recalibration,
                   const struct duet__experiment *experiment, double runs_s)
 {
     double part = (double)(experiment->rounds.round + 1) / (double)(experiment->round_count + 1);
-
     return recalibration->time_s > 0 ? part * recalibration->time_s : fmax(part * least_s, runs_s);
 }
 
@@ -501,7 +473,6 @@ static double round_time(const struct duet__recalibration *recalibration,
                          const struct duet__experiment *experiment)
 {
     double time_s = recalibration->time_s, cases_s = 0;
-
     if (experiment->until > 0)
         cases_s = experiment->case_time_s * (double)experiment->trial_count / 2;
     if (!(time_s > 0))
@@ -515,7 +486,6 @@ void duet__recalibration_slice(struct duet__recalibration *recalibration,
 {
     struct duet__calibrating *c = &recalibration->calibrating;
     double all_s = due(recalibration, experiment, runs_s);
-
     c->monitor = monitor;
     duet__calibrating_go_on(c);
     if (!experiment->rounds.round)
@@ -533,7 +503,6 @@ bool duet__recalibration_finish(struct duet__recalibration *recalibration,
     struct duet__calibrating *c = &recalibration->calibrating;
     double wall_s = g_timer_elapsed(recalibration->timer, NULL);
     bool minutes = wall_s >= 120;
-
     g_free(experiment->calibrated);
     experiment->calibrated =
         g_strdup_printf("calibrated in the same %.0f %s: %u runs", wall_s / (minutes ? 60 : 1),

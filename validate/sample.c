@@ -73,7 +73,6 @@ int duet__sample_put(struct duet__sample *sample, struct duet__run *run,
     struct duet__recording record = {0};
     struct duet__account account;
     int error = duet__account_make(&run->recording, &account, message);
-
     if (!error) {
         if (sample->keep && (wanted || run->recording.event_count <= KEPT / (before + 1))) {
             record = run->recording;
@@ -102,10 +101,8 @@ void duet__sample_disturb(struct duet__sample *sample)
 size_t duet__sample_leave_out(struct duet__sample *sample)
 {
     guint before = sample->accounts->len, end = before;
-
     for (guint i = has_quiet(sample) ? sample->rounds->len : 0; i-- > 0;) {
         guint runs = (guint)rounds_of(sample)[i];
-
         end -= runs;
         if (!g_array_index(sample->disturbed, gboolean, i))
             continue;
@@ -123,7 +120,6 @@ size_t duet__sample_leave_out(struct duet__sample *sample)
 static double *makespans_of(const struct duet__sample *sample)
 {
     double *makespans_s = g_new(double, duet__sample_count(sample) + 1);
-
     for (size_t i = 0; i < duet__sample_count(sample); i++)
         makespans_s[i] = g_array_index(sample->accounts, struct duet__account, i).makespan_s;
     return makespans_s;
@@ -135,7 +131,6 @@ double duet__sample_width(const struct duet__sample *sample)
     const struct duet__summary summary =
         duet__summarise_clusters(makespans_s, duet__sample_count(sample), rounds_of(sample),
                                  sample->rounds->len);
-
     if (summary.count < 2 || !(summary.median > 0))
         return INFINITY;
     return (summary.median_high - summary.median_low) / 2 / summary.median;
@@ -145,7 +140,6 @@ double duet__sample_width(const struct duet__sample *sample)
 static double distances(double *values, size_t count)
 {
     double median = duet__median(values, count), sum = 0;
-
     for (size_t i = 0; i < count; i++)
         sum += fabs(values[i] - median);
     return sum;
@@ -156,12 +150,10 @@ double duet__sample_width_within(const struct duet__sample *sample)
     g_autofree double *makespans_s = makespans_of(sample);
     size_t all = duet__sample_count(sample), rounds = MAX(sample->rounds->len, 1), at = 0;
     double freedom = (double)all - (double)rounds, sum = 0, median, error;
-
     if (all < 2 * rounds)
         return INFINITY;
     for (size_t i = 0; i < rounds; i++) {
         size_t runs = sample->rounds->len ? rounds_of(sample)[i] : all;
-
         sum += distances(makespans_s + at, runs);
         at += runs;
     }
@@ -190,11 +182,9 @@ static const struct duet__recording *choose(struct duet__sample *sample, double 
     g_autofree double *sorted = makespans_of(sample);
     double median = duet__median(sorted, duet__sample_count(sample)), nearest = INFINITY;
     struct duet__recording *chosen = NULL;
-
     for (size_t i = 0; i < duet__sample_count(sample); i++) {
         struct duet__recording *record = record_at(sample, i);
         double distance = fabs(record->makespan_s - median);
-
         if (record->machine && distance < nearest) {
             chosen = record;
             nearest = distance;
@@ -213,7 +203,6 @@ void duet__sample_conclude(struct duet__sample *sample, double factor, struct du
     struct duet__account *accounts = (struct duet__account *)(void *)sample->accounts->data;
     size_t count = duet__sample_count(sample);
     const struct duet__recording *recording = choose(sample, factor);
-
     for (size_t i = 0; i < count; i++)
         scale_account(&accounts[i], factor);
     sample->makespans_s = makespans_of(sample);

@@ -11,7 +11,6 @@ static void put(struct duet__sample *sample, double makespan_s)
 {
     struct testing_recording testing;
     struct duet__run run = {.stats = {.makespan_s = makespan_s}};
-
     testing_init(&testing, makespan_s);
     testing_task(&testing, 0, 0, 0, 0, makespan_s);
     run.recording = testing.recording;
@@ -28,7 +27,6 @@ static void disturbed(void)
 {
     OWNED(duet__sample_fini) struct duet__sample sample;
     struct duet__side side;
-
     duet__sample_init(&sample, true);
     duet__sample_begin(&sample);
     put(&sample, 9);
@@ -61,7 +59,6 @@ static void disturbed(void)
 static void all_disturbed(void)
 {
     OWNED(duet__sample_fini) struct duet__sample sample;
-
     duet__sample_init(&sample, false);
     for (unsigned round = 0; round < 2; round++) {
         duet__sample_begin(&sample);

@@ -50,14 +50,12 @@ static inline void testing_account(struct testing_case *room, int side, double m
     static const double shares[] = {0.8, 0.15, 0.05};
     struct duet__account *account = &room->accounts[side];
     double whole = TESTING_WORKERS * makespan_s, left = whole;
-
     *account = (struct duet__account){.workers = TESTING_WORKERS,
                                       .makespan_s = makespan_s,
                                       .kernels = room->kernels[side],
                                       .kernel_count = TESTING_KERNELS};
     for (unsigned i = 0; i < TESTING_KERNELS; i++) {
         struct duet__account_kernel *kernel = &room->kernels[side][i];
-
         g_strlcpy(kernel->name, names[i % 3], sizeof kernel->name);
         g_strlcpy(kernel->arch, i < 3 ? "x5650" : "c2050", sizeof kernel->arch);
         kernel->count = floor(100 * shares[i % 3] * (i < 3 ? 1 : 4) * testing_factor(random, 0.1));
@@ -76,7 +74,6 @@ static inline void testing_side(struct testing_case *room, int side, double abou
                                 struct duet__side *out)
 {
     double *makespans = room->makespans[side];
-
     for (int run = 0; run < TESTING_RUNS; run++)
         makespans[run] = about_s * testing_factor(random, 0.01);
     testing_account(room, side, about_s, random);
@@ -92,7 +89,6 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
     struct testing_case *room = &the->rooms[index];
     size_t size = index / 16;
     double about_s = 2e-3 * pow(2.2, (double)(size % 8)) * (1 + 0.3 * (double)(index % 4));
-
     the->cases[index] = (struct duet__case){.workload = workloads[index / 4 % 4],
                                             .settings = index / 4 % 4 == 1 ? "variant=left" : "",
                                             .platform = "vm",
@@ -119,7 +115,6 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
 static inline void testing_init(struct testing_validation *the, size_t count, unsigned tasks)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(7);
-
     sample_init(&the->sample, 4, 1, tasks);
     the->rooms = g_new0(struct testing_case, count);
     the->cases = g_new0(struct duet__case, count);

@@ -17,7 +17,6 @@ static void append_count(GString *text, unsigned count, const char *what)
 char *duet__case_name(const struct duet__case *the)
 {
     GString *text = g_string_new(the->workload);
-
     if (the->settings[0])
         g_string_append_printf(text, " %s", the->settings);
     if (the->n)
@@ -44,7 +43,6 @@ static void judge_error(struct duet__case *the)
 {
     const struct duet__side *predicted = &the->predicted, *measured = &the->measured;
     const struct duet__summary *first = &predicted->summary, *second = &measured->summary;
-
     if (the->failure || the->disturbed || !first->count || !second->count || !(second->minimum > 0))
         return;
     duet__ratio_interval(first, second, &the->error_low, &the->error_high);
@@ -96,7 +94,6 @@ static double width(const struct duet__case *the)
 static double measured_apart(const struct duet__case *a, const struct duet__case *b)
 {
     double apart = a->measured.summary.median - b->measured.summary.median;
-
     return fabs(apart) <= width(a) + width(b) ? 0 : apart;
 }
 
@@ -110,7 +107,6 @@ static void judge_group(struct duet__validation *validation, const struct duet__
                         size_t count)
 {
     const struct duet__case *fastest = group[0], *chosen = group[0];
-
     for (size_t i = 1; i < count; i++) {
         if (group[i]->measured.summary.median < fastest->measured.summary.median)
             fastest = group[i];
@@ -118,7 +114,6 @@ static void judge_group(struct duet__validation *validation, const struct duet__
             chosen = group[i];
         for (size_t k = 0; k < i; k++) {
             double apart = measured_apart(group[i], group[k]);
-
             validation->pairs += apart != 0;
             validation->pairs_right += apart * predicted_apart(group[i], group[k]) > 0;
         }
@@ -133,7 +128,6 @@ static void judge_group(struct duet__validation *validation, const struct duet__
 static void judge_policies(struct duet__validation *validation)
 {
     g_autoptr(GPtrArray) left = g_ptr_array_new(), group = g_ptr_array_new();
-
     for (size_t i = 0; i < validation->case_count; i++)
         if (!isnan(validation->cases[i].error))
             g_ptr_array_add(left, &validation->cases[i]);
@@ -141,11 +135,9 @@ static void judge_policies(struct duet__validation *validation)
         g_autoptr(GHashTable) policies = g_hash_table_new(g_str_hash, g_str_equal);
         const struct duet__case *first = left->pdata[0];
         guint others = 0;
-
         g_ptr_array_set_size(group, 0);
         for (guint i = 0; i < left->len; i++) {
             struct duet__case *the = left->pdata[i];
-
             if (!duet__case_alike(the, first) || strcmp(the->platform, first->platform) != 0)
                 left->pdata[others++] = the;
             else if (g_hash_table_add(policies, (char *)(uintptr_t)the->policy))
@@ -164,7 +156,6 @@ static void judge_policies(struct duet__validation *validation)
 static size_t fewest_rounds(const struct duet__validation *validation)
 {
     size_t fewest = SIZE_MAX;
-
     for (size_t i = 0; i < validation->case_count; i++)
         if (!isnan(validation->cases[i].noise))
             fewest = MIN(fewest, validation->cases[i].measured.round_count);
@@ -180,7 +171,6 @@ static void append_advice(GString *text, const struct duet__validation *validati
     static const double little = 0.03;
     size_t rounds = fewest_rounds(validation);
     double ratio = validation->noise / little, wanted = ceil((double)rounds * ratio * ratio);
-
     if (rounds && rounds < DUET_INTERVAL_HOLDS)
         g_string_append_printf(text, "; what it is, %d rounds would tell (--rounds)",
                                DUET_INTERVAL_HOLDS);
@@ -201,7 +191,6 @@ static char *verdict_of(const struct duet__validation *validation)
     const char *second = predicted ? "measurement" : validation->labels[1];
     size_t within = validation->within_noise;
     GString *text;
-
     if (isnan(validation->noise))
         return NULL;
     text = g_string_new(NULL);
@@ -226,10 +215,8 @@ static void judge_errors(struct duet__validation *validation)
     double *absolute = g_new(double, validation->case_count + 1);
     double *noises = g_new(double, validation->case_count + 1);
     size_t known = 0, noisy = 0;
-
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__case *the = &validation->cases[i];
-
         validation->refused += the->failure != NULL;
         validation->unsettled += the->disturbed;
         if (isnan(the->error))
@@ -265,7 +252,6 @@ static char *label_of(const char *name)
 {
     const char *colon = strstr(name, ": ");
     char *label = colon ? g_strndup(name, (size_t)(colon - name)) : g_strdup(name), *cut;
-
     if (!g_utf8_validate(label, -1, NULL) || g_utf8_strlen(label, -1) <= LABEL)
         return label;
     cut = g_utf8_substring(label, 0, LABEL - 1);

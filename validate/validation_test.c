@@ -58,7 +58,6 @@ static void test_errors(void)
         plain("ws", 5, e, 1, NULL, 0),
     };
     struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
-
     cases[4].failure = "no time";
     duet__validation_judge(&validation);
     g_assert_cmpfloat_with_epsilon(validation.cases[0].error, 0.1, tiny);
@@ -100,7 +99,6 @@ static char *verdict(size_t rounds, double spread)
     struct duet__case the = plain("a", 1, &(double){1}, 1, a, rounds);
     OWNED(duet__validation_fini) struct duet__validation validation = of(&the, 1);
     char *text;
-
     for (size_t i = 0; i < rounds; i++) {
         a[i] = 1 + spread * ((double)i / (double)rounds - 0.5);
         sizes[i] = 1;
@@ -125,7 +123,6 @@ static void test_verdict(void)
         {10, 0.1, " case; below 3 % with about 14 rounds (--rounds)."},
         {10, 1, "even 300 rounds would leave more than 3 %."},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++) {
         g_autofree char *text = verdict(expected[i].rounds, expected[i].spread);
         if (!expected[i].end)
@@ -144,7 +141,6 @@ static void test_rounds(void)
     double a[24] = {0}, b[24] = {0};
     struct duet__case cases[] = {plain("a", 1, more, 1, a, 24), plain("b", 1, less, 1, b, 24)};
     struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
-
     for (size_t i = 0; i < 24; i++) {
         a[i] = steady[i % 3];
         b[i] = moving[i / 6];
@@ -197,7 +193,6 @@ static void test_policies(void)
     };
     OWNED(duet__validation_fini)
     struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
-
     /* they differ in more than the policy */
     cases[G_N_ELEMENTS(cases) - 1].set_arch = true;
     cases[G_N_ELEMENTS(cases) - 2].hold = true;
@@ -215,7 +210,6 @@ static void test_bad_values(void)
     static const double good[] = {1}, bad[] = {1, NAN};
     struct duet__case cases[] = {plain("ws", 512, bad, 2, good, 1)};
     OWNED(duet__validation_fini) struct duet__validation validation = of(cases, 1);
-
     duet__validation_judge(&validation);
     g_assert_cmpuint(validation.known, ==, 0);
     g_assert_true(isnan(cases[0].error));
@@ -227,7 +221,6 @@ static void test_explanation(void)
     OWNED(testing_fini) struct testing_validation the;
     struct duet__causes causes;
     double whole = 0, shares = 0;
-
     testing_init(&the, 24, 20);
     the.rooms[3].accounts[0].workers++; /* accounts of two machines: not explained, no failure */
     duet__validation_judge(&the.validation);
@@ -235,7 +228,6 @@ static void test_explanation(void)
     for (size_t i = 0; i < the.validation.case_count; i++) {
         const struct duet__explanation *explanation = &the.cases[i].explanation;
         double sum = 0;
-
         if (i == 3 || i == 7)
             continue;
         g_assert_cmpuint(explanation->count, >, 0);
@@ -258,7 +250,6 @@ static void test_explanation(void)
 static size_t culprit_of(struct duet__difference *parts, size_t count)
 {
     struct duet__explanation explanation = {.differences = parts, .count = count};
-
     return (size_t)(duet__culprit(&explanation) - parts);
 }
 
@@ -270,7 +261,6 @@ static void test_culprit(void)
                                        {.reason = DUET_REASON_SCHEDULE, .seconds = -3.5},
                                        {.reason = DUET_REASON_TO_DEVICE, .seconds = -3.2}};
     struct duet__explanation none = {.count = 0};
-
     /* the culprit neither makes up for the difference nor follows from other parts */
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 3);
     parts[0].seconds = -11; /* the other parts are less than a third of this one */
@@ -292,7 +282,6 @@ static char *written(enum writer writer, const struct duet__validation *validati
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-
     if (writer == TEXT || writer == VERBOSE)
         duet__validation_write_text(stream, validation, writer == VERBOSE);
     else if (writer == JSON)
@@ -307,10 +296,8 @@ static void check_text(const struct duet__validation *validation)
 {
     size_t explained = 0;
     bool marked = false; /* some intervals have less than 95 % */
-
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__case *the = &validation->cases[i];
-
         explained += the->explanation.count > 0;
         marked |= (the->measured.count > 2 && !the->measured.summary.holds) ||
                   (the->predicted.count > 2 && !the->predicted.summary.holds);
@@ -318,7 +305,6 @@ static void check_text(const struct duet__validation *validation)
     for (int verbose = 0; verbose < 2; verbose++) {
         g_autofree char *text = written(verbose ? VERBOSE : TEXT, validation);
         g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-
         g_assert_true(g_utf8_validate(text, -1, NULL));
         for (size_t i = 0; lines[i]; i++)
             g_assert_cmpuint(duet__text_width(lines[i]), <=, DUET__WIDE_PAGE);
@@ -341,7 +327,6 @@ static void check_json(const struct duet__validation *validation)
     json_error_t problem = {.text = ""};
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &problem);
     json_t *cases;
-
     g_assert_cmpstr(problem.text, ==, "");
     g_assert_cmpfloat(json_number_value(json_object_get(root, "schema")), ==, 1);
     g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, validation->command);
@@ -352,7 +337,6 @@ static void check_json(const struct duet__validation *validation)
         const struct duet__case *the = &validation->cases[i];
         json_t *measured = json_object_get(one, "measured");
         json_t *values = json_object_get(measured, "makespans_s");
-
         g_assert_cmpstr(json_string_value(json_object_get(one, "workload")), ==, the->workload);
         g_assert_cmpstr(json_string_value(json_object_get(one, "policy")), ==, the->policy);
         g_assert_cmpuint(json_array_size(values), ==, the->measured.count);
@@ -386,7 +370,6 @@ static size_t cells_of(const char *line, const char **next)
 {
     size_t cells = 1;
     bool quoted = false;
-
     for (; *line && (quoted || *line != '\n'); line++) {
         quoted ^= *line == '"';
         cells += !quoted && *line == ',';
@@ -400,7 +383,6 @@ static void check_csv(const struct duet__validation *validation)
     g_autofree char *text = written(CSV, validation);
     const char *line = text;
     size_t lines = 0;
-
     for (; *line; lines++)
         g_assert_cmpuint(cells_of(line, &line), ==, COLUMNS);
     g_assert_cmpuint(lines, ==, validation->case_count + 1);
@@ -420,7 +402,6 @@ static void check_writers(struct duet__validation *validation)
 static void test_writers(void)
 {
     OWNED(testing_fini) struct testing_validation the;
-
     testing_init(&the, 40, 60);
     check_writers(&the.validation);
     the.validation.case_count = 1;
@@ -435,7 +416,6 @@ static void test_compare(void)
     static const char *other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
     OWNED(testing_fini) struct testing_validation the;
     char *text;
-
     testing_init(&the, 6, 60);
     the.validation.first_name = "A: before <of>.json";
     the.validation.second_name = "B: after.json";
@@ -477,7 +457,6 @@ static void test_compare(void)
 static void test_large(void)
 {
     OWNED(testing_fini) struct testing_validation the;
-
     testing_init(&the, 200, 3000);
     for (size_t i = 100; i < 200; i++) {
         the.cases[i].policy = "/a/very/long/path/to/a/shared/object/with/a/policy/in/it/policy.so";

@@ -44,7 +44,6 @@ static struct duet__request *add(struct variants *variants, bool buys, const cha
     struct variant variant = {.change = {.buys = buys, .makespan_s = NAN}};
     struct duet__request request;
     va_list args;
-
     va_start(args, format);
     variant.change.what = g_strdup_vprintf(format, args);
     va_end(args);
@@ -65,7 +64,6 @@ static int take_platform(struct variants *variants, struct duet__request *reques
 {
     struct variant *variant = last(variants);
     int error = duet__platform_load(request->config.simulate, &variant->platform, message);
-
     if (error)
         return error;
     duet__calibration_select(&variant->platform->calibration, request->config.context);
@@ -80,7 +78,6 @@ static void halve_own(struct variant *variant, const struct duet__graph *graph, 
     GArray *seconds = g_array_copy(graph->seconds);
     gpointer index = NULL;
     guint column = 0;
-
     variant->graph = *graph;
     variant->graph.seconds = seconds;
     while (column < graph->archs->len && strcmp(graph->archs->pdata[column], arch) != 0)
@@ -97,19 +94,16 @@ static int halve(struct variants *variants, struct duet__request *request, const
 {
     struct variant *variant = last(variants);
     int error = take_platform(variants, request, message);
-
     if (error)
         return error;
     if (request->problem.graph)
         halve_own(variant, request->problem.graph, kernel, arch);
     for (size_t i = 0; i < variant->platform->calibration.count; i++) {
         struct duet__curve *curve = &variant->platform->calibration.curves[i];
-
         for (size_t k = 0;
              k < curve->count && !strcmp(curve->kernel, kernel) && !strcmp(curve->arch, arch);
              k++) {
             struct duet__point *point = &curve->points[k];
-
             point->mean_s /= 2;
             point->deviation_s /= 2;
             point->median_s /= 2;
@@ -123,7 +117,6 @@ static int halve(struct variants *variants, struct duet__request *request, const
 static bool has_arch(const struct duet_machine *machine, const char *arch)
 {
     unsigned i = 0;
-
     while (i < machine->arch_count && strcmp(machine->archs[i].name, arch) != 0)
         i++;
     return i < machine->arch_count;
@@ -135,11 +128,9 @@ static int add_kernels(struct variants *variants, const struct duet__path *path,
     const struct duet__recording *recording = &variants->trace->run.recording;
     unsigned kernels = 0;
     int error = 0;
-
     for (guint i = 0; i < path->parts->len && kernels < KERNELS && !error; i++) {
         const struct duet__path_part *part = &g_array_index(path->parts, struct duet__path_part, i);
         const char *arch = recording->machine->archs[part->arch].name;
-
         if (part->state != DUET_STATE_KERNEL || part->kernel >= recording->kernel_count ||
             !has_arch(&variants->base->machine, arch))
             continue;
@@ -155,7 +146,6 @@ static int add_kernels(struct variants *variants, const struct duet__path *path,
 uint64_t duet__what_if_memory(const struct duet_machine *machine)
 {
     uint64_t bytes = machine->node_count > 1 ? machine->nodes[1].capacity_bytes : 0;
-
     for (unsigned i = 2; i < machine->node_count; i++)
         if (!duet__is_host(machine, i) && machine->nodes[i].capacity_bytes != bytes)
             return 0;
@@ -171,7 +161,6 @@ static int add_nodes(struct variants *variants, struct duet_message *message)
     struct duet__request *request;
     struct duet_grid grid = duet__nodes_wanted(base);
     int error = duet__open_network(variants->base->platform, base, count, &network, message);
-
     if (error)
         return error;
     *(grid.rows > grid.cols ? &grid.cols : &grid.rows) *= 2;
@@ -198,7 +187,6 @@ static void add_hardware(struct variants *variants)
     const uint64_t capacity = duet__what_if_memory(machine);
     struct duet__request *request;
     struct duet_message message;
-
     if (machine->node_count < 2)
         return;
     request = add(variants, true, "links twice as fast");
@@ -226,7 +214,6 @@ static void add_settings(struct variants *variants)
     const size_t count = G_N_ELEMENTS(policies) - several; /* cp sees the graph of one node */
     const char *own = variants->base->policies[0];
     struct duet__request *request = add(variants, true, "a runtime that takes no time itself");
-
     request->config.costs = NULL;
     request->config.no_costs = true;
     for (size_t i = 0; i < count; i++) {
@@ -249,7 +236,6 @@ int duet__what_if_workload(struct duet__request *request, const struct duet__tra
     const char *kernel = trace->run.recording.kernels[0];
     g_auto(GStrv) params = g_strsplit(trace->settings ? trace->settings : "", ", ", -1);
     int error;
-
     if (!workload || !trace->n || !tile)
         return duet_fail(message, DUET_ENOTFOUND,
                          "of '%.60s' it is not known which node has which data",
@@ -273,7 +259,6 @@ static void add_tile(struct variants *variants, uint64_t tile)
     const struct duet__trace *trace = variants->trace;
     struct duet__request *request;
     struct duet_message message;
-
     if (!tile || trace->n % tile)
         return;
     request = add(variants, false, "tile %" PRIu64, tile);
@@ -294,7 +279,6 @@ static void add_tile(struct variants *variants, uint64_t tile)
 static int by_makespan(const void *left, const void *right)
 {
     const struct duet__change *a = left, *b = right;
-
     if (isnan(a->makespan_s) != isnan(b->makespan_s))
         return isnan(a->makespan_s) ? 1 : -1;
     if (a->makespan_s < b->makespan_s || a->makespan_s > b->makespan_s)
@@ -312,7 +296,6 @@ static void add_bound(struct variants *variants, const struct duet__series *seri
     double best_s = 0, own_s = 0;
     const char *name = series->count ? duet__bounds_best(&series->runs[0].bounds, &best_s) : NULL,
                *own = duet__bounds_best(&trace->run.bounds, &own_s);
-
     if (!(best_s > 0))
         return;
     if (own_s > best_s && !g_strcmp0(trace->world, "simulated") &&
@@ -333,11 +316,9 @@ static int simulate(struct variants *variants, struct duet__progress *progress,
     g_autofree char **policies = g_new0(char *, count + 1);
     g_autofree struct duet__series *series = g_new0(struct duet__series, count);
     int error;
-
     for (guint i = 0; i < count; i++) {
         struct variant *variant = &g_array_index(variants->all, struct variant, i);
         struct duet__request *request = &g_array_index(variants->requests, struct duet__request, i);
-
         if (variant->graph.seconds)
             request->problem.graph = &variant->graph;
         policies[i] = variant->policy ? (char *)(uintptr_t)variant->policy : pool.policies[0];
@@ -350,9 +331,7 @@ static int simulate(struct variants *variants, struct duet__progress *progress,
     error = duet__simulate(&pool, progress, series, number, message);
     for (guint i = 0; i < count && !error; i++) {
         struct duet__change *change = &g_array_index(variants->all, struct variant, i).change;
-
         const char *guess = series[i].count ? series[i].runs[0].guess : NULL;
-
         out->guess = i ? out->guess : guess;
         guess = out->guess ? out->guess : guess;
         if (guess && i)
@@ -376,7 +355,6 @@ static void take(struct variants *variants, struct duet__what_if *out)
     out->changes = g_array_new(FALSE, FALSE, sizeof(struct duet__change));
     for (guint i = 0; i < variants->all->len; i++) {
         struct variant *variant = &g_array_index(variants->all, struct variant, i);
-
         if (i) {
             g_array_append_val(out->changes, variant->change);
         } else {
@@ -405,7 +383,6 @@ int duet__what_if_make(const struct duet__request *request, const struct duet__t
         .requests = g_array_new(FALSE, FALSE, sizeof(struct duet__request)),
     };
     int error;
-
     *number = 0;
     add(&variants, false, "nothing")->bounds = true;
     error = add_kernels(&variants, path, message);

@@ -25,7 +25,6 @@ static double missing_part(const struct duet__row *row)
 static struct cell mean_of(const struct duet__rows *rows, const bool *rejected, bool any, bool cold)
 {
     struct cell cell = {0};
-
     for (size_t i = 0; i < rows->count; i++) {
         const struct duet__row *row = &rows->list[i];
         if (rejected[i] || (!any && !duet__row_alone(row)) || duet__row_cold(row) != cold)
@@ -49,7 +48,6 @@ static void fit_table(const struct duet__rows *rows, const bool *used, double ba
     bool *left_out = g_new0(bool, rows->count + 1), any = false;
     struct cell warm, cold;
     double slope = 0, measured = 0, expected = 0, more = 0;
-
     duet__kernel_fit(rows, used, bandwidth_Bps, out, rejected);
     for (size_t i = 0; i < rows->count; i++)
         left_out[i] = (rejected && rejected[i]) || (used && !used[i]);
@@ -93,7 +91,6 @@ static void fit_no_busy(const struct duet__rows *rows, const bool *used, double 
                         struct duet__kernel_fit *out, bool *rejected)
 {
     struct duet__rows alone = *rows;
-
     alone.list = g_memdup2(rows->list, (rows->count + 1) * sizeof *rows->list);
     for (size_t i = 0; i < rows->count; i++)
         alone.list[i].others = 0;
@@ -106,7 +103,6 @@ static void fit_no_cache(const struct duet__rows *rows, const bool *used, double
                          struct duet__kernel_fit *out, bool *rejected)
 {
     struct duet__rows warm = *rows;
-
     warm.missing = g_new0(double, rows->count + 1);
     warm.bytes = 0;
     duet__kernel_fit(&warm, used, 0, out, rejected);

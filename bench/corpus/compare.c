@@ -104,7 +104,6 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
                         struct sums *sums)
 {
     g_autofree double *missing = g_new0(double, all->operand_count + 1);
-
     duet__missing_find(all, &model->sharing, 0, missing);
     for (guint g = 0; g < all->groups->len; g++) {
         const struct duet__group *group = duet__group_at(all, g);
@@ -136,7 +135,6 @@ static double simulate(struct work *work, const struct corpus_case *of,
     struct duet__progress bar = {0};
     double median = NAN;
     int number = 0, error;
-
     duet__request_init(&request);
     request.workload = duet__workload_find(of->workload);
     request.problem =
@@ -187,7 +185,6 @@ static struct duet__recorded_run *choose_runs(const struct work *work, const str
                                               const struct corpus_run **own, size_t *count)
 {
     struct duet__recorded_run *runs = g_new0(struct duet__recorded_run, work->corpus.runs->len + 1);
-
     *count = 0;
     for (guint i = 0; i < work->corpus.runs->len; i++) {
         const struct corpus_run *run = &g_array_index(work->corpus.runs, struct corpus_run, i);
@@ -223,7 +220,6 @@ static void put_intervals(struct work *work, const struct fold *fold,
     double *values = g_new0(double, fold->count + 1), low = NAN, high = NAN;
     size_t runs = 0, rounds = 0;
     unsigned round = 0;
-
     for (size_t i = 0; i < fold->count; i++) {
         if (!same_case(&fold->own[i]->of, of))
             continue;
@@ -235,7 +231,6 @@ static void put_intervals(struct work *work, const struct fold *fold,
     g_free(values);
     for (size_t of_one = 0; of_one < 2; of_one++) {
         char median[32];
-
         (void)g_snprintf(median, sizeof median, "median:%zu", rounds);
         (void)simulate(work, of, candidate, platform, of_one ? "run" : median, &low, &high);
         duet__json_print(&work->json, of_one ? ", run: [%g, %g]" : ", median: [%g, %g]", low, high);
@@ -252,7 +247,6 @@ static void put_case(struct work *work, const struct fold *fold, const struct ca
     g_autofree double *values = g_new0(double, count + 1);
     double makespan_s, kernels, measured_s;
     size_t runs = 0;
-
     for (size_t i = 0; i < count; i++)
         if (same_case(&own[i]->of, of))
             values[runs++] = sums->predicted[i] / sums->measured[i];
@@ -298,7 +292,6 @@ static int fit(struct work *work, const struct candidate *candidate,
         .keep_size = keep_size,
         .folds = 1,
     };
-
     options.sharing.bandwidth_Bps =
         candidate->no_bandwidth ? 0 : work->machine->sharing.bandwidth_Bps;
     return duet__model_fit(runs, count, &options, out, &work->message);
@@ -309,7 +302,6 @@ static void try_model(struct work *work, const struct fold *fold, const struct c
 {
     struct duet__platform platform = *work->machine;
     struct sums sums = {g_new0(double, fold->count + 1), g_new0(double, fold->count + 1)};
-
     sum_kernels(model, &fold->all, &sums);
     platform.calibration = model->calibration;
     platform.sharing = model->sharing;
@@ -331,7 +323,6 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
     size_t count;
     struct duet__recorded_run *runs = choose_runs(work, scheme, key, false, own, &count), *tests;
     struct fold fold = {.scheme = scheme->name, .number = number, .own = own};
-
     tests = choose_runs(work, scheme, key, true, own, &fold.count);
     if (duet__executions_read(tests, fold.count, work->machine->costs.pop_s, &fold.all,
                               &work->message))
@@ -361,7 +352,6 @@ static void find_sizes(struct work *work)
     uint64_t last = 0;
     struct duet__recorded_run *runs = choose_runs(work, &schemes[0], 0, true, own, &count);
     const struct duet_sharing told = {.shared_bytes = work->corpus.shared_bytes};
-
     for (size_t i = 0; i < count && few < SIZES_RUNS; i++) {
         const struct duet__recorded_run run = runs[i];
         if (run.repeats != last)
@@ -382,7 +372,6 @@ static void find_sizes(struct work *work)
 static void try_scheme(struct work *work, const struct scheme *scheme)
 {
     g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-
     for (guint i = 0; i < work->corpus.runs->len; i++) {
         uint64_t key =
             scheme->key(&work->corpus, &g_array_index(work->corpus.runs, struct corpus_run, i));
@@ -407,7 +396,6 @@ int corpus_compare(unsigned simulations, bool intervals, const char *path, const
     struct duet_machine machines[64] = {0};
     unsigned cores = 0;
     int error = duet__platform_load(path, &platform, &work.message);
-
     if (!error)
         cores = MIN(duet__platform_cores(platform), G_N_ELEMENTS(machines));
     for (unsigned i = 0; i < cores && !error; i++) {

@@ -28,7 +28,6 @@ static int make_problem(struct work *work, const struct corpus_case *of,
 {
     const struct duet__workload *workload = duet__workload_find(of->workload);
     int error;
-
     if (!workload || !workload->generate)
         return duet_fail(message, DUET_EINVAL, "no workload '%s' that computes", of->workload);
     *problem = (struct duet__problem){.n = of->n, .tile = of->tile, .precision = 'd', .seed = 1};
@@ -41,7 +40,6 @@ static void put(struct work *work, const struct corpus_run *run)
     const struct corpus_case *of = &run->of;
     g_autofree char *name = g_strdup_printf("%s:%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT,
                                             of->workload, of->n, of->tile);
-
     if (!g_hash_table_contains(work->known, name)) {
         corpus_put_problem(stdout, of, &run->recording);
         g_hash_table_add(work->known, g_steal_pointer(&name));
@@ -63,7 +61,6 @@ static int take_turn(struct work *work, const struct corpus_case *of, struct due
     size_t count = 0;
     double start_s;
     int error = make_problem(work, of, &session.problem, message);
-
     duet__request_init(&request);
     request.workload = duet__workload_find(of->workload);
     request.records = DUET_RECORDS_ACCESSES;
@@ -98,7 +95,6 @@ static int corpus_record(unsigned rounds, char **cases)
     struct work work = {0};
     struct duet_message message = {""};
     int error = 0;
-
     work.known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     corpus_put_head(stdout, duet__cache_find());
     duet__monitor_start(&work.monitor, false, 0, 0);
@@ -107,7 +103,6 @@ static int corpus_record(unsigned rounds, char **cases)
     while (work.rounds.cases && work.rounds.round < rounds && !error) {
         const char *text = cases[duet__rounds_begin(&work.rounds)];
         struct corpus_case of;
-
         error = corpus_case_read(text, &of)
                     ? take_turn(&work, &of, &message)
                     : duet_fail(&message, DUET_EINVAL,
@@ -144,7 +139,6 @@ bool corpus_case_read(const char *text, struct corpus_case *out)
 int main(int argc, char **argv)
 {
     guint64 rounds = 0, simulations = 0;
-
     if (argc > 3 && !strcmp(argv[1], "record") &&
         g_ascii_string_to_unsigned(argv[2], 10, 1, 1000, &rounds, NULL))
         return corpus_record((unsigned)rounds, argv + 3);

@@ -74,7 +74,6 @@ static const struct duet__field run_fields[] = {
 static void put_line(FILE *stream, const struct duet__field *fields, const struct line *line)
 {
     struct duet__json_writer json = {.stream = stream, .dense = true};
-
     duet__json_begin(&json, NULL, '{');
     duet__fields_write(&json, fields, line, line);
     duet__json_end(&json, '}');
@@ -116,7 +115,6 @@ void corpus_put_problem(FILE *stream, const struct corpus_case *of,
                         .kernel.values = kernels,
                         .work.values = work,
                         .accesses = {4 * (unsigned)recording->access_count, cells}};
-
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_TASK) {
             kernels[recording->events[i].id - first] = recording->events[i].kernel;
@@ -139,7 +137,6 @@ void corpus_put_run(FILE *stream, const struct corpus_run *run)
     struct line line = {.run = *run, .tasks.values = cells};
     uint64_t before = first_task(recording);
     double date = NAN;
-
     line.run.at_s = round(run->at_s * 1e3) / 1e3;
     line.run.recording.makespan_s = round(recording->makespan_s / TICK_S) * TICK_S;
     for (size_t i = 0; i < recording->event_count; i++) {
@@ -237,7 +234,6 @@ static int take_tasks(const struct duet__json *at, const double *cells, unsigned
     struct duet__recording *recording = &run->recording;
     const struct corpus_problem *problem = run->problem;
     double task = 0, date = 0;
-
     if (count != 4 * problem->task_count)
         return duet__json_fail(at, DUET_EPARSE, "%u tasks of a problem that has %zu", count / 4,
                                problem->task_count);
@@ -270,7 +266,6 @@ static int take_run(const struct reading *reading, const struct duet__json *at, 
     struct corpus_run *run = &line->run;
     const struct corpus_problem *problem = find_problem(corpus, &run->of);
     int error;
-
     if (run->of.cpus > reading->machine_count)
         return duet__json_fail(at, DUET_EPARSE, "cpus: %u is more than %u", run->of.cpus,
                                reading->machine_count);
@@ -299,7 +294,6 @@ static int read_line(const struct reading *reading, const struct duet__json *at)
                                   : run ? run_fields
                                         : problem_fields,
                                   &line);
-
     if (!error && head)
         reading->corpus->shared_bytes = line.shared_bytes;
     else if (!error && (!reading->workload || !strcmp(line.run.of.workload, reading->workload))) {
@@ -327,7 +321,6 @@ int corpus_read(FILE *stream, const char *workload, struct duet_machine *machine
     char *line = NULL, place[32];
     size_t room = 0;
     int error = 0;
-
     *out = (struct corpus){.problems = g_ptr_array_new_with_free_func(free_problem),
                            .runs = g_array_new(FALSE, FALSE, sizeof(struct corpus_run))};
     for (size_t number = 1; !error && getline(&line, &room, stream) > 0; number++) {

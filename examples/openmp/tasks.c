@@ -19,7 +19,6 @@
 static double *zeros(size_t count)
 {
     double *made = calloc(count, sizeof *made);
-
     if (!made)
         abort();
     return made;
@@ -36,7 +35,6 @@ static double noise(size_t i)
 static double get(double *const *tiles, size_t n, size_t b, size_t row, size_t column)
 {
     const double *tile = tiles[row / b * n + column / b];
-
     return tile ? tile[row % b * b + column % b] : 0;
 }
 
@@ -44,18 +42,15 @@ static double get(double *const *tiles, size_t n, size_t b, size_t row, size_t c
 static double **make_tiles(size_t n, size_t b, int sparse)
 {
     double **tiles = calloc(n * n, sizeof *tiles);
-
     if (!tiles)
         abort();
     for (size_t k = 0; k < n * n; k++) {
         size_t i = k / n, j = k % n;
-
         if (sparse && i != j && (i + 2 * j) % 3 != 0)
             continue;
         tiles[k] = zeros(b * b);
         for (size_t e = 0; e < b * b; e++) {
             size_t row = i * b + e / b, column = j * b + e % b;
-
             tiles[k][e] = row == column
                               ? 2.0 * (double)(n * b)
                               : noise(row < column ? row * 7919 + column : column * 7919 + row);
@@ -69,11 +64,9 @@ static double **make_tiles(size_t n, size_t b, int sparse)
 static double residual(double *const *tiles, double *const *before, size_t n, size_t b, int lu)
 {
     double worst = 0;
-
     for (size_t i = 0; i < n * b; i++)
         for (size_t j = 0; j <= i || (lu && j < n * b); j++) {
             double sum = 0;
-
             for (size_t k = 0; k <= (i < j ? i : j); k++)
                 sum += (lu && k == i ? 1 : get(tiles, n, b, i, k)) *
                        (lu ? get(tiles, n, b, k, j) : get(tiles, n, b, j, k));
@@ -116,24 +109,20 @@ static void gemm(const double *a, const double *d, double *c, size_t b)
 static int cholesky(size_t n, size_t b)
 {
     double **a = make_tiles(n, b, 0), **before = make_tiles(n, b, 0);
-
 #pragma omp parallel
 #pragma omp single
     for (size_t k = 0; k < n; k++) {
         double *kk = a[k * n + k];
-
 #pragma omp task depend(inout : kk[0])
         potrf(kk, b);
         for (size_t i = k + 1; i < n; i++) {
             double *ik = a[i * n + k];
-
 #pragma omp task depend(in : kk[0]) depend(inout : ik[0])
             trsm(kk, ik, b);
         }
         for (size_t i = k + 1; i < n; i++) {
             for (size_t j = k + 1; j <= i; j++) {
                 double *ik = a[i * n + k], *jk = a[j * n + k], *ij = a[i * n + j];
-
 #pragma omp task depend(in : ik[0], jk[0]) depend(inout : ij[0])
                 gemm(ik, jk, ij, b);
             }
@@ -181,17 +170,14 @@ static void update(const double *left, const double *top, double *a, size_t b)
 static int sparse_lu(size_t n, size_t b)
 {
     double **a = make_tiles(n, b, 1), **before = make_tiles(n, b, 1);
-
 #pragma omp parallel
 #pragma omp single
     for (size_t k = 0; k < n; k++) {
         double *kk = a[k * n + k];
-
 #pragma omp task depend(inout : kk[0])
         lu(kk, b);
         for (size_t j = k + 1; j < n; j++) {
             double *kj = a[k * n + j];
-
             if (kj) {
 #pragma omp task depend(in : kk[0]) depend(inout : kj[0])
                 forward(kk, kj, b);
@@ -199,7 +185,6 @@ static int sparse_lu(size_t n, size_t b)
         }
         for (size_t i = k + 1; i < n; i++) {
             double *ik = a[i * n + k];
-
             if (ik) {
 #pragma omp task depend(in : kk[0]) depend(inout : ik[0])
                 divide(kk, ik, b);
@@ -208,7 +193,6 @@ static int sparse_lu(size_t n, size_t b)
         for (size_t i = k + 1; i < n; i++) {
             for (size_t j = k + 1; j < n; j++) {
                 double *ik = a[i * n + k], *kj = a[k * n + j], *ij = a[i * n + j];
-
                 if (!ik || !kj)
                     continue;
                 if (!ij)
@@ -237,20 +221,17 @@ static int jacobi(size_t n, size_t b)
     size_t width = n * b + 2;
     double *grids[2] = {zeros(width * width), zeros(width * width)};
     double *check[2] = {zeros(width * width), zeros(width * width)};
-
     for (size_t i = 0; i < width * width; i++)
         grids[0][i] = grids[1][i] = check[0][i] = check[1][i] = noise(i);
 #pragma omp parallel
 #pragma omp single
     for (size_t s = 0; s < n; s++) {
         double *from = grids[s % 2], *to = grids[1 - s % 2];
-
         for (size_t i = 0; i < n; i++) {
             /* a block is known by its first row; the border is in none, and nobody writes it */
             const double *above = i ? &from[((i - 1) * b + 1) * width] : from;
             const double *own = &from[(i * b + 1) * width], *below = own + b * width;
             double *out = &to[(i * b + 1) * width];
-
             (void)above, (void)own, (void)below, (void)out; /* only the clauses use them */
 #pragma omp task depend(in : above[0], own[0], below[0]) depend(out : out[0])
             sweep(from, to, i * b + 1, (i + 1) * b + 1, width);
@@ -268,7 +249,6 @@ static int jacobi(size_t n, size_t b)
 static double *part(const double *a, size_t h, size_t stride, int p, int q, double sign)
 {
     double *made = zeros(h * h);
-
     for (size_t i = 0; i < h; i++)
         for (size_t j = 0; j < h; j++) {
             made[i * h + j] = a[(i + p / 2 * h) * stride + j + p % 2 * h];
@@ -295,7 +275,6 @@ static void strassen(const double *a, const double *b, double *c, size_t n, size
                                    {3, -1, 1}, {0, 1, 1},  {2, 3, 1}};
     size_t h = n / 2;
     double *m[7];
-
     if (n <= least) {
         multiply(a, b, c, n);
         return;
@@ -306,7 +285,6 @@ static void strassen(const double *a, const double *b, double *c, size_t n, size
         {
             double *left = part(a, h, n, of_a[i][0], of_a[i][1], of_a[i][2]);
             double *right = part(b, h, n, of_b[i][0], of_b[i][1], of_b[i][2]);
-
             strassen(left, right, m[i], h, least);
             free(left);
             free(right);
@@ -316,7 +294,6 @@ static void strassen(const double *a, const double *b, double *c, size_t n, size
     for (size_t i = 0; i < h; i++)
         for (size_t j = 0; j < h; j++) {
             size_t e = i * h + j;
-
             c[i * n + j] = m[0][e] + m[3][e] - m[4][e] + m[6][e];
             c[i * n + j + h] = m[2][e] + m[4][e];
             c[(i + h) * n + j] = m[1][e] + m[3][e];
@@ -330,7 +307,6 @@ static int run_strassen(size_t n, size_t least)
 {
     double *a = zeros(n * n), *b = zeros(n * n), *c = zeros(n * n), *check = zeros(n * n);
     double worst = 0;
-
     for (size_t i = 0; i < n * n; i++) {
         a[i] = noise(i);
         b[i] = noise(i + n * n);
@@ -347,14 +323,12 @@ static int run_strassen(size_t n, size_t least)
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-
     return (x > y) - (x < y);
 }
 
 static void merge(double *values, size_t middle, size_t n, double *space)
 {
     size_t i = 0, j = middle;
-
     memcpy(space, values, n * sizeof *values);
     for (size_t k = 0; k < n; k++)
         values[k] = j == n || (i < middle && space[i] <= space[j]) ? space[i++] : space[j++];
@@ -378,7 +352,6 @@ static int sort(size_t n, size_t least)
 {
     double *values = zeros(n), *space = zeros(n);
     int sorted = 1;
-
     for (size_t i = 0; i < n; i++)
         values[i] = noise(i * 31);
 #pragma omp parallel
@@ -397,7 +370,6 @@ static int queens(unsigned n, unsigned row, unsigned columns, unsigned left, uns
                   unsigned deep)
 {
     int found = 0;
-
     if (row == n)
         return 1;
     if (row >= deep) {
@@ -414,7 +386,6 @@ static int queens(unsigned n, unsigned row, unsigned columns, unsigned left, uns
             {
                 int below = queens(n, row + 1, columns | 1U << c, (left | 1U << c) << 1,
                                    (right | 1U << c) >> 1, deep);
-
 #pragma omp atomic
                 found += below;
             }
@@ -426,7 +397,6 @@ static int run_queens(size_t n, size_t deep)
 {
     static const int known[] = {1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712};
     int found = 0;
-
 #pragma omp parallel
 #pragma omp master
     found = queens((unsigned)n, 0, 0, 0, 0, (unsigned)deep);
@@ -444,13 +414,11 @@ int main(int argc, char **argv)
         {"jacobi", jacobi, 16, 64},     {"strassen", run_strassen, 512, 64},
         {"sort", sort, 1000000, 10000}, {"queens", run_queens, 11, 3},
     };
-
     for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof programs[0]; i++)
         if (strcmp(argv[1], programs[i].name) == 0) {
             size_t n = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : programs[i].n;
             size_t block = argc > 3 ? (size_t)strtoul(argv[3], NULL, 10) : programs[i].block;
             int right = programs[i].run(n, block);
-
             printf("%s: %s\n", argv[1], right ? "right" : "wrong");
             return !right;
         }

@@ -10,7 +10,6 @@ static int by_work(const void *a, const void *b)
 {
     const struct duet__point *left = a;
     const struct duet__point *right = b;
-
     return (left->work > right->work) - (left->work < right->work);
 }
 
@@ -41,7 +40,6 @@ static bool good_details(const struct duet__point *p)
 static int check_curve(const struct duet__curve *curve, struct duet_message *message)
 {
     const char *kernel = curve->kernel, *arch = curve->arch;
-
     if (!good_name(kernel) || !good_name(arch) || !memchr(curve->context, '\0', DUET_NAME_MAX))
         return duet_fail(message, DUET_EINVAL,
                          "kernel \"%.31s\" on \"%.31s\" in \"%.31s\": names have 1 to %d bytes",
@@ -50,7 +48,6 @@ static int check_curve(const struct duet__curve *curve, struct duet_message *mes
         return duet_fail(message, DUET_EINVAL, "kernel %s on %s: no points", kernel, arch);
     for (size_t i = 0; i < curve->count; i++) {
         const struct duet__point *p = &curve->points[i];
-
         if (!positive(p->work) || !not_negative(p->size) || !positive(p->mean_s) ||
             !not_negative(p->deviation_s))
             return duet_fail(message, DUET_EINVAL,
@@ -77,7 +74,6 @@ int duet__calibration_add(struct duet__calibration *calibration, const struct du
 {
     struct duet__curve curve = *given, *curves;
     int error = check_curve(given, message);
-
     if (error != DUET_OK)
         return error;
     for (size_t i = 0; i < calibration->count; i++)
@@ -136,11 +132,9 @@ static bool beaten(const struct duet__calibration *calibration, size_t index, co
 {
     const struct duet__curve *curve = &calibration->curves[index];
     int own = context_rank(curve, context);
-
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet__curve *other = &calibration->curves[i];
         int its = context_rank(other, context);
-
         if (i != index && is_of(other, curve->kernel, curve->arch) &&
             (its > own || (its == own && i < index)))
             return true;
@@ -151,7 +145,6 @@ static bool beaten(const struct duet__calibration *calibration, size_t index, co
 void duet__calibration_select(struct duet__calibration *calibration, const char *context)
 {
     size_t kept = 0;
-
     /* a curve that was removed keeps its name here, so the order does not matter */
     for (size_t i = calibration->count; i-- > 0;) {
         if (!beaten(calibration, i, context))
@@ -181,7 +174,6 @@ static void widen(struct duet__point *out, double octaves)
 {
     static const double octave[DUET__BASES] =
         {[DUET__INTERPOLATED] = 0.05, [DUET__EXTRAPOLATED] = 0.12};
-
     out->uncertainty = hypot(out->uncertainty, octave[out->basis] * octaves);
 }
 
@@ -189,7 +181,6 @@ static void widen(struct duet__point *out, double octaves)
 static void continue_rate(const struct duet__point *end, double work, struct duet__point *out)
 {
     double factor = work / end->work;
-
     *out = *end;
     out->size = 0;
     out->mean_s *= factor;
@@ -239,7 +230,6 @@ int duet__curve_point(const struct duet__curve *curve, double work, bool extrapo
                       struct duet__point *out)
 {
     const struct duet__point *a, *last;
-
     if (curve == NULL || curve->count == 0 || !positive(work))
         return DUET_EINVAL;
     a = curve->points;

@@ -19,7 +19,6 @@ static int curve_at(const struct duet__curve *curve, double work, bool extrapola
 {
     struct duet__point point;
     int error = duet__curve_point(curve, work, extrapolate, &point);
-
     if (error == DUET_OK && mean_s != NULL)
         *mean_s = point.mean_s;
     if (error == DUET_OK && deviation_s != NULL)
@@ -38,7 +37,6 @@ static int add_points(struct duet__calibration *calibration, const char *kernel,
                       struct duet_message *message)
 {
     struct duet__curve curve = {.points = (struct duet__point *)(uintptr_t)list, .count = count};
-
     memcpy(curve.kernel, kernel, MIN(strlen(kernel) + 1, sizeof(curve.kernel)));
     memcpy(curve.arch, arch, MIN(strlen(arch) + 1, sizeof(curve.arch)));
     memcpy(curve.context, context, MIN(strlen(context) + 1, sizeof(curve.context)));
@@ -56,7 +54,6 @@ static void test_points_are_sorted(void)
 {
     struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
-
     g_assert_nonnull(curve);
     g_assert_cmpuint(curve->count, ==, 3);
     g_assert_cmpfloat(curve->points[0].work, ==, 1e6);
@@ -73,10 +70,8 @@ static void test_measured_points_are_exact(void)
 {
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
-
     for (size_t i = 0; i < curve->count; i++) {
         double mean = 0, deviation = -1;
-
         g_assert_cmpint(curve_at(curve, curve->points[i].work, false, &mean, &deviation), ==,
                         DUET_OK);
         g_assert_cmpfloat(mean, ==, curve->points[i].mean_s);
@@ -90,7 +85,6 @@ static void test_between_points_log_log(void)
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
     double mean = 0, deviation = 0;
-
     /* From (1e6, 1 ms) to (8e6, 4 ms) the exponent is 2/3; halfway is work sqrt(8) and time 2 ms.
      */
     g_assert_cmpint(curve_at(curve, 1e6 * sqrt(8), false, &mean, &deviation), ==, DUET_OK);
@@ -105,7 +99,6 @@ static void test_outside(void)
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
     double mean = -1, deviation = -1;
-
     g_assert_cmpint(curve_at(curve, 0.9e6, false, &mean, &deviation), ==, DUET_ENOMODEL);
     g_assert_cmpint(curve_at(curve, 65e6, false, &mean, &deviation), ==, DUET_ENOMODEL);
     g_assert_cmpfloat(mean, ==, -1);
@@ -124,7 +117,6 @@ static void refused(struct duet__calibration *c, const char *kernel, const char 
                     const struct duet__point *list, size_t count, const char *fragment)
 {
     size_t before = c->count;
-
     FAILS(add_points(c, kernel, arch, "", list, count, hear()), DUET_EINVAL, fragment);
     g_assert_cmpuint(c->count, ==, before);
     g_assert_cmpint(add_points(c, kernel, arch, "", list, count, NULL), ==, DUET_EINVAL);
@@ -135,7 +127,6 @@ static void test_refusals(void)
     struct duet__point p[2] = {points[0], points[0]};
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     char name[DUET_NAME_MAX + 1];
-
     make(&c);
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
@@ -169,7 +160,6 @@ static struct duet__point whole_point(double work, double mean_s)
                             .memory_s = mean_s / 4,
                             .busy_ratio = 1.5,
                             .noise = mean_s};
-
     return p;
 }
 
@@ -177,7 +167,6 @@ static void test_details_refused(void)
 {
     struct duet__calibration c = {0};
     struct duet__point p;
-
 #define CHANGED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
     change;                                                                                        \
@@ -200,14 +189,12 @@ static void add(struct duet__calibration *c, const char *kernel, const char *arc
                 const char *context, double mean_s)
 {
     const struct duet__point p = whole_point(1, mean_s);
-
     g_assert_cmpint(add_points(c, kernel, arch, context, &p, 1, NULL), ==, DUET_OK);
 }
 
 static double mean_of(const struct duet__calibration *c, const char *kernel, const char *arch)
 {
     const struct duet__curve *curve = duet__calibration_find(c, kernel, arch);
-
     return curve != NULL ? curve->points[0].mean_s : 0;
 }
 
@@ -215,7 +202,6 @@ static double mean_of(const struct duet__calibration *c, const char *kernel, con
 static struct duet__calibration make_contexts(void)
 {
     struct duet__calibration c = {0};
-
     add(&c, "dgemm", "x5650", "lu", 1);
     add(&c, "dgemm", "x5650", "", 2);
     add(&c, "dgemm", "x5650", "cholesky", 3);
@@ -230,7 +216,6 @@ static void test_contexts(void)
     OWNED(duet__calibration_fini) struct duet__calibration c = make_contexts();
     const struct duet__point p = whole_point(1, 1);
     char name[DUET_NAME_MAX + 1];
-
     g_assert_cmpstr(c.curves[1].context, ==, "");
     g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, 1); /* the first */
     FAILS(add_points(&c, "dgemm", "x5650", "cholesky", &p, 1, hear()), DUET_EINVAL,
@@ -252,10 +237,8 @@ static void test_select(void)
         {"gemm", 2, 4}, /* the curve of any context; without one, the first */
         {NULL, 2, 4},       {"", 2, 4},
     };
-
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         OWNED(duet__calibration_fini) struct duet__calibration c = make_contexts();
-
         duet__calibration_select(&c, cases[i].context);
         g_assert_cmpuint(c.count, ==, 3);
         g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, cases[i].cpu);
@@ -270,7 +253,6 @@ static void test_whole_points(void)
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve;
     struct duet__point p;
-
     two[0].memory_s = 0; /* all of it fits into caches */
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
     curve = duet__calibration_find(&c, "k", "a");
@@ -322,12 +304,10 @@ static void test_uncertainty(void)
 
     for (unsigned estimated = 0; estimated < 2; estimated++) {
         OWNED(duet__calibration_fini) struct duet__calibration c = {0};
-
         two[0].basis = two[1].basis = estimated ? DUET__ESTIMATED : DUET__MEASURED;
         g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
         for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
             struct duet__point p;
-
             g_assert_cmpint(duet__curve_point(&c.curves[0], cases[i].work, true, &p), ==, DUET_OK);
             g_assert_cmpint(p.basis, ==, estimated ? DUET__ESTIMATED : cases[i].basis);
             assert_near(p.uncertainty, estimated ? cases[i].uncertainty
@@ -343,7 +323,6 @@ static void test_half_known(void)
                                       whole_point(4e6, 4e-3)};
     OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     struct duet__point p;
-
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
     g_assert_cmpint(duet__curve_point(&c.curves[0], 2e6, false, &p), ==, DUET_OK);
     assert_near(p.mean_s, 2e-3);

@@ -20,7 +20,6 @@ int duet__draws_parse(const char *what, const char *text, unsigned *runs,
     static const char median[] = "median:";
     char *end = NULL;
     long count = 0;
-
     *runs = 0;
     if (!text || strcmp(text, "run") == 0) {
         *runs = text != NULL;
@@ -42,7 +41,6 @@ int duet__draws_parse(const char *what, const char *text, unsigned *runs,
 static uint64_t stream_of(const struct duet__draws *draws, const char *name, const char *of)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, of both names and their ends */
-
     for (size_t i = 0; i <= strlen(name); i++)
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
     for (size_t i = 0; i <= strlen(of); i++)
@@ -55,14 +53,12 @@ double duet__draw_normal(const struct duet__draws *draws, const char *name, cons
     uint64_t state = stream_of(draws, name, of);
     double u = duet_random_unit(&state), v = duet_random_unit(&state);
     double z = duet__normal(u, v);
-
     return draws->seed % 2 ? -z : z;
 }
 
 static bool is_held(const struct duet__draws *draws, const char *name, const char *of)
 {
     const struct duet__hold *hold = draws->hold;
-
     return hold && strcmp(hold->name, name) == 0 && strcmp(hold->of, of) == 0;
 }
 
@@ -83,7 +79,6 @@ double duet__draw_kernel(const struct duet__draws *draws, const char *kernel, co
 static int compare(const void *a, const void *b)
 {
     const double *left = a, *right = b;
-
     return (*left > *right) - (*left < *right);
 }
 
@@ -94,7 +89,6 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
     const unsigned runs = draws->runs < MOST ? draws->runs : MOST;
     double u[MOST], at, factor;
     unsigned place;
-
     if (!runs || !states->runs)
         return 1;
     if (is_held(draws, "", "state"))
@@ -117,7 +111,6 @@ void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet
                            &costs->steal_s,  &costs->kernel_launch_s, &costs->copy_launch_s,
                            &costs->event_s,  &costs->wake_s,          &costs->foreign_s};
     double factor = draw_factor(draws, "", "costs", COST_UNCERTAINTY);
-
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i] *= factor;
     factor = links ? draw_factor(draws, "", "links", LINK_UNCERTAINTY) : 1;
@@ -130,7 +123,6 @@ void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet
 void duet__draw_network(const struct duet__draws *draws, struct duet__network *network)
 {
     const double factor = draw_factor(draws, "", "latency", COST_UNCERTAINTY);
-
     network->bandwidth_Bps *= draw_factor(draws, "", "network", LINK_UNCERTAINTY);
     network->latency_s *= factor;
     network->overhead_s *= factor;

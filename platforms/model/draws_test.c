@@ -21,7 +21,6 @@ static void test_parse(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         unsigned runs = 99;
         int error = duet__draws_parse("--interval", cases[i].text, &runs, hear());
-
         g_assert_cmpint(error, ==, cases[i].text && !cases[i].runs ? DUET_EINVAL : DUET_OK);
         g_assert_cmpuint(runs, ==, cases[i].runs);
         g_assert_true(!error || g_str_has_prefix(heard(), "--interval: '"));
@@ -34,11 +33,9 @@ static void test_normal(void)
 {
     enum { SEEDS = 20000 };
     double sum = 0, squares = 0, products = 0;
-
     for (uint64_t seed = 0; seed < SEEDS; seed += 2) {
         const struct duet__draws one = {.seed = seed}, other = {.seed = seed + 1};
         double z = duet__draw_normal(&one, "dgemm", "cpu");
-
         g_assert_cmpfloat(z, ==, duet__draw_normal(&one, "dgemm", "cpu"));
         g_assert_cmpfloat(z, ==, -duet__draw_normal(&other, "dgemm", "cpu"));
         sum += z;
@@ -57,7 +54,6 @@ static void test_kernel(void)
     const struct duet__point point = {.uncertainty = 0.25};
     struct duet__draws draws = {.seed = 4};
     struct duet__hold hold = {"k", "a", false};
-
     g_assert_cmpfloat(duet__draw_kernel(&draws, "k", "a", &point), ==, 1);
     draws.runs = 5;
     g_assert_cmpfloat(duet__draw_kernel(&draws, "k", "a", &point), ==,
@@ -77,7 +73,6 @@ static void test_state(void)
     struct duet__states states = {.runs = 100};
     const struct duet__hold hold = {"", "state", false};
     unsigned below = 0, near_median = 0;
-
     for (unsigned i = 0; i < DUET__STATES; i++)
         states.factor[i] = 0.9 + 0.01 * i; /* median 1, from 0.9 to 1.1 */
     for (uint64_t seed = 0; seed < 1000; seed++) {
@@ -85,7 +80,6 @@ static void test_state(void)
         double many = duet__draw_state(&(struct duet__draws){.seed = seed, .runs = 101}, &states);
         double opposite =
             duet__draw_state(&(struct duet__draws){.seed = seed ^ 1, .runs = 1}, &states);
-
         g_assert_true(one >= 0.9 && one <= 1.1);
         g_assert_cmpfloat(fabs(one + opposite - 2), <, 1e-9);
         below += one < 0.95;
@@ -112,7 +106,6 @@ static void test_machine(void)
 {
     struct duet__draws draws = {.seed = 3, .runs = 1};
     struct duet_machine machine;
-
     g_assert_cmpint(duet_machine_init(&machine, 1, 2, 2, 1), ==, 0);
     machine.costs = (struct duet_costs){.submit_s = 1, .wake_s = 2, .spin_s = 3};
     machine.links[0].bandwidth_Bps = machine.routes[1].bandwidth_Bps = 1e9;
@@ -137,12 +130,10 @@ static void test_network(void)
                                         .eager_bytes = 4096};
     const struct duet__draws draws = {.seed = 3, .runs = 1};
     struct duet__network network = known, file = {.overhead_s = 1};
-
     duet__draw_network(&(struct duet__draws){.seed = 3}, &network);
     g_assert_cmpmem(&network, sizeof network, &known, sizeof known);
     for (size_t i = 0; i < 2; i++) { /* a held figure is as it is known */
         const struct duet__hold hold = {"", i ? "latency" : "network", false};
-
         network = known;
         duet__draw_network(&(struct duet__draws){3, 1, &hold}, &network);
         g_assert_true((network.latency_s == known.latency_s) == (i == 1));

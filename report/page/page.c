@@ -31,11 +31,9 @@ static void put_starts(struct duet__json_writer *writer, const struct duet__gant
                        double tick_s)
 {
     uint64_t last = 0;
-
     duet__json_begin(writer, "starts", '[');
     for (guint i = 0; i < row->bars->len; i++) {
         uint64_t start = (uint64_t)llround(fmax(duet__gantt_bar(row, i)->start_s, 0) / tick_s);
-
         duet__json_put_integer(writer, NULL, start - last);
         last = start;
     }
@@ -50,7 +48,6 @@ static void put_dates(struct duet__json_writer *writer, const struct duet__gantt
     duet__json_begin(writer, "lengths", '[');
     for (guint i = 0; i < row->bars->len; i++) {
         const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
-
         duet__json_put_integer(writer, NULL,
                                (uint64_t)llround(fmax(bar->end_s - bar->start_s, 0) / tick_s));
     }
@@ -73,11 +70,9 @@ static void put_gaps(struct duet__json_writer *writer, const struct duet__gantt 
     const double least_s = fmax(gantt->merged_s, gantt->end_s / SHORT);
     g_autoptr(GArray) bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
     const struct duet__gantt_row row = {.bars = bars};
-
     for (; at < gaps->len; at++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, at);
         const struct duet__gantt_bar bar = {gap->start_s, gap->end_s, .colour = gap->state};
-
         if (gap->worker != worker)
             break;
         if (gap->end_s - gap->start_s >= least_s)
@@ -93,11 +88,9 @@ static void put_gaps(struct duet__json_writer *writer, const struct duet__gantt 
 static size_t row_of(const struct duet__gantt *gantt, const struct duet__step *step)
 {
     const struct duet_event *event = &gantt->recording->events[step->event];
-
     if (event->kind == DUET_EVENT_TASK)
         return duet__gantt_find(gantt, DUET_GANTT_KERNELS, (unsigned)event->worker);
     const unsigned node = duet__shown_in(gantt->recording->machine, event);
-
     return duet__gantt_find(gantt, node == event->destination ? DUET_GANTT_IN : DUET_GANTT_OUT,
                             node);
 }
@@ -110,12 +103,10 @@ static void put_path(struct duet__json_writer *writer, const struct duet__gantt 
     g_autoptr(GArray) bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
     const struct duet__gantt_row row = {.bars = bars};
     double date_s = 0;
-
     for (guint i = 0; i < steps->len; i++) {
         const struct duet__step *step = &g_array_index(steps, struct duet__step, i);
         const struct duet__gantt_bar bar = {date_s, step->end_s, .id = row_of(gantt, step),
                                             .colour = step->state};
-
         if (step->end_s - date_s < gantt->merged_s && i + 1 < steps->len)
             continue;
         g_array_append_val(bars, bar);
@@ -159,11 +150,9 @@ static void put_workers(struct duet__json_writer *writer, const struct duet__rec
     const struct duet_machine *machine = recording->machine;
     const size_t kernels = recording->kernel_count, all = machine->worker_count * (kernels + 1);
     double *tasks = g_new0(double, all), *seconds = g_new0(double, all);
-
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         const size_t at = (size_t)event->worker * kernels + event->kernel;
-
         if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels ||
             (unsigned)event->worker >= machine->worker_count)
             continue;
@@ -190,7 +179,6 @@ static void add_point(GArray *bars, double start_s, double low, double high, dou
                                         .id = (uint64_t)llround(low / unit),
                                         .bytes =
                                             (uint64_t)(llround(high / unit) - llround(low / unit))};
-
     g_array_append_val(bars, bar);
 }
 
@@ -203,12 +191,10 @@ static GArray *curve_of(const struct duet__counter *counter, double end_s, guint
     const double width_s = count > most ? end_s / most : 0;
     GArray *bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
     double value = 0;
-
     for (guint i = 0; i < count;) {
         const double from_s =
             width_s > 0 ? floor(moments[i].date_s / width_s) * width_s : moments[i].date_s;
         double low = width_s > 0 ? value : moments[i].value, high = low;
-
         do {
             value = moments[i++].value;
             low = fmin(low, value);
@@ -228,7 +214,6 @@ static bool put_strip(struct duet__json_writer *writer, const struct duet__gantt
 {
     const struct duet_machine *machine = gantt->recording->machine;
     double most = 0, limit = 0, unit;
-
     for (unsigned i = 0; i < counters->count; i++)
         if (counters->all[i].what == what) {
             most = fmax(most, counters->all[i].most);
@@ -242,12 +227,10 @@ static bool put_strip(struct duet__json_writer *writer, const struct duet__gantt
                      title, what != DUET_COUNTED_READY, most, limit, unit);
     for (unsigned i = 0; i < counters->count; i++) {
         const struct duet__counter *counter = &counters->all[i];
-
         if (counter->what == what && counter->points && counter->points->len) {
             g_autoptr(GArray) bars =
                 curve_of(counter, gantt->end_s, MAX(POINTS / counters->count, FEWEST), unit);
             const struct duet__gantt_row row = {.bars = bars};
-
             duet__json_print(writer, "\n{name: %s",
                              what == DUET_COUNTED_LINK    ? machine->links[counter->index].name
                              : what == DUET_COUNTED_READY ? NULL
@@ -267,7 +250,6 @@ static void put_strips(struct duet__json_writer *writer, const struct duet__gant
                        double tick_s)
 {
     struct duet__counters counters = {0};
-
     duet__counters_make(gantt->recording, G_MAXUINT, &counters);
     duet__json_begin(writer, "strips", '[');
     put_strip(writer, gantt, &counters, DUET_COUNTED_READY, "ready tasks", tick_s);
@@ -286,13 +268,11 @@ static void put_rows(struct duet__json_writer *writer, const struct duet__gantt 
     g_autoptr(GArray) gaps = duet__account_gaps(gantt->recording);
     guint *first = g_new0(guint, gantt->recording->machine->worker_count); /* gap, by worker */
     struct duet__path path = {0};
-
     for (guint i = gaps ? gaps->len : 0; i-- > 0;)
         first[g_array_index(gaps, struct duet__gap, i).worker] = i;
     duet__json_begin(writer, "rows", '[');
     for (size_t i = 0; i < gantt->row_count; i++) {
         const struct duet__gantt_row *row = &gantt->rows[i];
-
         begin_row(writer, gantt, row, tick_s);
         if (gaps && row->lane == DUET_GANTT_KERNELS)
             put_gaps(writer, gantt, row->index, gaps, first[row->index], tick_s);
@@ -323,7 +303,6 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     const bool is_planned = plan && plan->tasks.event_count;
     struct duet__gantt gantt, planned = {0};
     double tick_s;
-
     duet__gantt_init(&gantt, recording, is_planned ? max_bars / 2 : max_bars);
     if (is_planned) {
         duet__gantt_init(&planned, &plan->tasks, max_bars / 2);
@@ -369,7 +348,6 @@ static void begin_extra(struct duet__json_writer *writer)
 static const char *put_template(FILE *stream, const char *template, const char *mark)
 {
     const char *end = strstr(template, mark);
-
     fwrite(template, 1, (size_t)(end - template), stream);
     return end + strlen(mark);
 }
@@ -380,7 +358,6 @@ static void put_first_run(struct duet__json_writer *writer, const struct duet__s
     const struct duet__run *run = &series->runs[0];
     const struct duet_stats *stats = &run->stats;
     g_autofree char *choice = duet__report_choice(series);
-
     duet__json_print(writer,
                      "{seed: %" PRIu64 ", bytes_to_device: %" PRIu64 ", bytes_to_host: %" PRIu64
                      ", bytes_between: %" PRIu64 ", copies_to_device: %" PRIu64
@@ -399,13 +376,11 @@ void duet__page_write_report(FILE *stream, const struct duet__report *report)
     g_autofree char *place = duet__request_place(report->request);
     g_autofree char *resources = duet__report_resources(&report->request->machine);
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
-
     duet__report_write_json(stream, report);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < report->series_count; i++) {
         const struct duet__recording *recording = duet__series_recording(&report->series[i]);
-
         if (recording)
             put_recording(&writer, i, report->series[i].policy, recording,
                           report->plans ? &report->plans[i] : NULL, BARS / report->series_count);
@@ -423,7 +398,6 @@ void duet__page_write_why(FILE *stream, const struct duet__why *why)
     struct duet__json_writer writer = {.stream = stream, .dense = true};
     const struct duet__trace *trace = why->trace;
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
-
     duet__why_write_json(stream, why);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
@@ -438,14 +412,12 @@ void duet__page_write_validation(FILE *stream, const struct duet__validation *va
     struct duet__json_writer writer = {.stream = stream, .dense = true};
     const char *names[] = {validation->first_name, validation->second_name};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
-
     duet__validation_write_json(stream, validation);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__side *sides[] = {&validation->cases[i].predicted,
                                             &validation->cases[i].measured};
-
         for (int side = 0; side < 2; side++)
             if (sides[side]->recording)
                 put_recording(&writer, i, names[side], sides[side]->recording, sides[side]->plan,
@@ -459,7 +431,6 @@ void duet__page_write(FILE *stream, duet__file_fn *write, const void *data)
 {
     struct duet__json_writer writer = {.stream = stream, .dense = true};
     const char *rest = put_template(stream, duet__page_template, "@REPORT@");
-
     write(stream, data);
     rest = put_template(stream, rest, "@EXTRA@");
     begin_extra(&writer);

@@ -18,7 +18,6 @@ static json_t *data_of(const char *page, const char *id)
     json_error_t error;
     json_t *root =
         json_loadb(at, (size_t)(strstr(at, "</script>") - at), JSON_REJECT_DUPLICATES, &error);
-
     if (!root)
         g_error("%s: %s", id, error.text);
     return root;
@@ -28,7 +27,6 @@ static json_t *data_of(const char *page, const char *id)
 static void check_alone(const char *page)
 {
     static const char *const forbidden[] = {"<link", "src=", "@import", "url(", "</script><b>"};
-
     for (size_t i = 0; i < G_N_ELEMENTS(forbidden); i++)
         g_assert_null(strstr(page, forbidden[i]));
     g_assert_cmpuint(count_of(page, "<script"), ==, count_of(duet__page_template, "<script"));
@@ -39,7 +37,6 @@ static void check_alone(const char *page)
 static char *report_page(const struct duet__report *report)
 {
     char *text = sample_written(duet__page_write_report, report);
-
     check_alone(text);
     return text;
 }
@@ -49,7 +46,6 @@ static char *validation_page(struct testing_validation *the)
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-
     duet__validation_judge(&the->validation);
     duet__page_write_validation(stream, &the->validation);
     fclose(stream);
@@ -64,12 +60,10 @@ static size_t count_events(const json_t *recording, json_int_t lane)
     static const char *const columns[] = {"starts", "lengths", "colours", "ids", "bytes", "peers"};
     size_t i, events = 0;
     json_t *row;
-
     json_array_foreach(json_object_get(recording, "rows"), i, row)
     {
         const json_t *counts = json_object_get(row, "counts");
         size_t bars = json_array_size(json_object_get(row, "starts"));
-
         if (json_integer_value(json_object_get(row, "lane")) != lane)
             continue;
         for (size_t k = 0; k < (lane == DUET_GANTT_KERNELS ? 4 : 6); k++)
@@ -86,7 +80,6 @@ static json_int_t sum_of(const json_t *numbers)
     json_int_t sum = 0;
     size_t i;
     json_t *number;
-
     json_array_foreach(numbers, i, number) sum += json_integer_value(number);
     return sum;
 }
@@ -101,7 +94,6 @@ static void check_account(const json_t *recording, const struct duet__recording 
     const json_t *rows = json_object_get(recording, "rows");
     size_t i;
     json_t *row, *curve;
-
     g_assert_cmpfloat(fabs((double)sum_of(json_object_get(path, "lengths")) * tick_s -
                            of->makespan_s),
                       <, 1e-5 * of->makespan_s);
@@ -112,7 +104,6 @@ static void check_account(const json_t *recording, const struct duet__recording 
         const json_t *at =
             json_array_get(rows, (size_t)json_integer_value(
                                      json_array_get(json_object_get(path, "rows"), i)));
-
         g_assert_nonnull(at);
         if (json_integer_value(row) == DUET_STATE_KERNEL)
             g_assert_cmpint(json_integer_value(json_object_get(at, "lane")), ==,
@@ -124,7 +115,6 @@ static void check_account(const json_t *recording, const struct duet__recording 
         double seconds = (double)(sum_of(json_object_get(row, "lengths")) +
                                   sum_of(json_object_get(gaps, "lengths"))) *
                          tick_s;
-
         g_assert_true(!gaps == (json_integer_value(json_object_get(row, "lane")) != 0));
         g_assert_cmpuint(json_array_size(json_object_get(gaps, "states")), ==,
                          json_array_size(json_object_get(gaps, "lengths")));
@@ -137,7 +127,6 @@ static void check_account(const json_t *recording, const struct duet__recording 
         const json_t *starts = json_object_get(curve, "starts"),
                      *lows = json_object_get(curve, "lows");
         const size_t count = json_array_size(starts);
-
         g_assert_cmpuint(count, >, 0);
         g_assert_cmpuint(json_array_size(lows), ==, count);
         g_assert_cmpint(json_integer_value(json_array_get(lows, count - 1)), ==, 0);
@@ -150,7 +139,6 @@ static void test_report(void)
     OWNED(sample_fini) struct sample sample;
     json_t *report, *extra, *recordings;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 3, 400);
     sample.report.command = "duet simulate '</script><b>'";
     text = report_page(&sample.report);
@@ -179,7 +167,6 @@ static void test_plan(void)
     struct duet_event planned = {.kind = DUET_EVENT_TASK, .id = 7, .worker = 1, .kernel = 2};
     json_t *extra, *recordings, *plan;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 3, 40);
     planned.end_s = 2 * sample.recordings[1].makespan_s;
     plans[1] = (struct duet__run_plan){.tasks = sample.recordings[1], .latest = 7, .late_s = 0.5};
@@ -207,7 +194,6 @@ static void test_without_recording(void)
     OWNED(sample_fini) struct sample sample;
     json_t *extra;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 3, 40);
     for (unsigned i = 0; i < SAMPLE_POLICIES; i++)
         sample.runs[i][0].recording.machine = NULL;
@@ -223,7 +209,6 @@ static void test_emulated(void)
     OWNED(sample_fini) struct sample sample;
     json_t *extra;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 3, 40);
     sample.request.config.simulate = NULL;
     sample.request.config.emulate = "sample";
@@ -244,7 +229,6 @@ static void test_merged(void)
     OWNED(sample_fini) struct sample sample;
     json_t *extra, *recording;
     g_autofree char *text = NULL;
-
     sample_init(&sample, 2, 3, 40);
     g_free(sample.events[0]);
     sample_events(&sample, 0, TASKS);
@@ -269,7 +253,6 @@ static void test_validation(void)
     static const size_t counts[] = {0, 1, 40};
     OWNED(testing_fini) struct testing_validation the;
     struct duet__run_plan plan = {.moved = 0};
-
     testing_init(&the, 40, 60);
     plan.tasks = *the.cases[0].measured.recording;
     the.cases[0].measured.plan = &plan;
@@ -277,7 +260,6 @@ static void test_validation(void)
         json_t *report, *extra;
         g_autofree char *text = NULL;
         size_t timelines;
-
         the.validation.case_count = counts[i];
         text = validation_page(&the);
         report = data_of(text, "report");

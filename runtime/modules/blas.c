@@ -9,10 +9,8 @@
 static const struct duet__blas_module *open_blas(struct duet_message *message)
 {
     static gsize opened;
-
     if (g_once_init_enter(&opened)) {
         const bool asked = g_getenv("OPENBLAS_NUM_THREADS") != NULL;
-
         (void)g_setenv("OPENBLAS_NUM_THREADS", "1", FALSE);
         (void)duet__module_open("blas", NULL);
         if (!asked)

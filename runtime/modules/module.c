@@ -14,12 +14,10 @@ char *duet__module_path(const char *name)
     static const char *const ways[] = {"duet", DUET_MODULE_WAY, "modules", NULL};
     g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *file = g_strdup_printf("libduet-%s.so", name);
-
     duet__beside_code(folders, ways);
     g_ptr_array_add(folders, g_strdup(DUET_MODULE_DIR));
     for (guint i = 0; i < folders->len; i++) {
         g_autofree char *path = g_build_filename(folders->pdata[i], file, NULL);
-
         if (g_file_test(path, G_FILE_TEST_EXISTS))
             return g_steal_pointer(&path);
     }
@@ -31,7 +29,6 @@ const void *duet__module_open(const char *name, struct duet_message *message)
     g_autofree char *path = duet__module_path(name);
     const struct duet__module *module;
     void *object;
-
     if (!path) {
         duet_fail(message, DUET_EABSENT,
                   "a part of duet, libduet-%s.so, is neither beside the program nor in %s: install "

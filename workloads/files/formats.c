@@ -10,7 +10,6 @@
 static bool begins_with(const char *text, size_t length, const char *word)
 {
     enum { HEAD = 4096 };
-
     return g_strstr_len(text, (gssize)MIN(length, HEAD), word) != NULL;
 }
 
@@ -51,7 +50,6 @@ int duet__graph_fail(struct duet_message *message, const char *path, unsigned li
 {
     va_list args;
     g_autofree char *what = NULL;
-
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
     va_end(args);
@@ -63,7 +61,6 @@ static char *name_of(const char *path)
 {
     g_autofree char *name = g_path_get_basename(path);
     char *dot;
-
     if (g_str_has_suffix(name, ".gz"))
         name[strlen(name) - 3] = 0;
     dot = strrchr(name, '.');
@@ -78,7 +75,6 @@ static int check_accesses(const struct duet__graph *graph, const char *path,
 {
     char label[DUET__GRAPH_LABEL_MAX];
     size_t count;
-
     for (size_t i = 0; i < duet__graph_count(graph); i++)
         if (duet__graph_accesses(graph, i, &count), count > DUET__GRAPH_ACCESSES_MAX)
             return duet_fail(message, DUET_EPARSE,
@@ -97,7 +93,6 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     const char *begin = text + mark + strspn(text + mark, " \t\r\n");
     g_autofree char *own_name = NULL;
     int error;
-
     if (memchr(text, 0, length))
         return duet_fail(
             message, DUET_EPARSE,
@@ -131,7 +126,6 @@ int duet__graph_read(const char *path, const struct duet__graph_models *models,
     g_autofree char *text = NULL;
     size_t length = 0;
     int error = duet__read_all(path, MOST_MIB, &text, &length, message);
-
     *out = NULL;
     if (error)
         return error;

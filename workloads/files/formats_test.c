@@ -19,11 +19,9 @@ static void parse(const struct duet__graph_format *format, const char *text,
 static void find_earlier(const struct duet__graph *graph, uint64_t earlier[COUNT])
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
-
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         size_t count;
         const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
         earlier[i] = 0;
         for (size_t k = 0; k < count; k++) {
             g_assert_cmpuint(edges[k].from, <, i);
@@ -38,7 +36,6 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
     g_autofree char *text = testing_written(format->write, graph), *again = NULL, *third = NULL;
     struct duet__graph back, twice;
     uint64_t before[COUNT], after[COUNT];
-
     parse(format, text, &back);
     g_assert_cmpuint(back.tasks->len, ==, graph->tasks->len);
     find_earlier(graph, before);
@@ -48,7 +45,6 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
                                       *other = duet__graph_task(&back, i);
         const double seconds = duet__graph_reference(graph, i),
                      back_s = duet__graph_reference(&back, i);
-
         g_assert_cmpuint(after[i], ==, before[i]);
         g_assert_true(seconds == back_s || (isnan(seconds) && isnan(back_s)));
         if (strcmp(format->name, "stg") == 0)
@@ -62,7 +58,6 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
         g_assert_cmpstr(back.wheres->pdata[other->where], ==, graph->wheres->pdata[task->where]);
         if (task->name) { /* a backslash is special in Graphviz */
             g_autofree char *name = g_strdup(task->name);
-
             if (strcmp(format->name, "dot") == 0)
                 g_strdelimit(name, "\\", '/');
             g_assert_cmpstr(other->name, ==, name);
@@ -81,11 +76,9 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
 static void test_round_trips(void)
 {
     const struct duet__graph_format *format;
-
     for (guint32 seed = 0; seed < 40; seed++)
         for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
             OWNED(duet__graph_fini) struct duet__graph graph;
-
             testing_graph(&graph, 1 + (7 * seed) % COUNT, seed);
             /* WfFormat has no other modes */
             for (guint k = 0; k < graph.accesses->len && strcmp(format->name, "wfformat") == 0; k++)
@@ -105,7 +98,6 @@ static void test_walk(void)
     struct duet__graph_walk *walk;
     const struct duet__graph_edge *edges;
     size_t count;
-
     parse(duet__graph_format_find("dot"), text, &graph);
     walk = duet__graph_walk_new(&graph);
     (void)duet__graph_walk_next(walk, &count);
@@ -128,7 +120,6 @@ static void test_turns(void)
     OWNED(duet__graph_fini) struct duet__graph graph;
     struct duet__graph_walk *walk;
     size_t edges = 0, count;
-
     duet__graph_init(&graph);
     duet__graph_add_data(&graph, 8, NULL, true);
     for (uint32_t i = 0; i < 2 * READERS; i++) {
@@ -138,7 +129,6 @@ static void test_turns(void)
     walk = duet__graph_walk_new(&graph);
     for (uint32_t i = 0; i < 2 * READERS; i++, edges += count) {
         const struct duet__graph_edge *edge = duet__graph_walk_next(walk, &count);
-
         g_assert_cmpuint(count, ==, i < READERS ? 0 : i == READERS ? READERS : 1);
         g_assert_true(i <= READERS || edge->from == i - 1);
     }
@@ -150,7 +140,6 @@ static void test_turns(void)
 static void test_names(void)
 {
     struct duet__graph graph;
-
     parse(duet__graph_format_find("dot"), "digraph \"x\ny\" { a [kernel=\"k\033l\"] }", &graph);
     g_assert_cmpstr(graph.name, ==, "x?y");
     g_assert_cmpstr(duet__graph_kernel_name(&graph, duet__graph_task(&graph, 0)->kernel), ==,
@@ -208,18 +197,15 @@ static void test_examples(void)
          "{\"id\": \"a\", \"runtimeInSeconds\": 0.5}]}}}",
          "a 0.5\nb nan after a: 4\n"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GString) found = g_string_new(NULL);
         OWNED(duet__graph_fini) struct duet__graph graph;
         struct duet__graph_walk *walk;
-
         parse(duet__graph_format_find(cases[i].format), cases[i].text, &graph);
         walk = duet__graph_walk_new(&graph);
         for (size_t k = 0; k < duet__graph_count(&graph); k++) {
             size_t count;
             const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
             g_string_append_printf(found, "%s %g", duet__graph_task(&graph, k)->name,
                                    duet__graph_reference(&graph, k));
             for (size_t e = 0; e < count; e++) {

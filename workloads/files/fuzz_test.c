@@ -11,13 +11,11 @@
 static void check(const struct duet__graph *graph)
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
-
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const struct duet__graph_task *task = duet__graph_task(graph, i);
         const double seconds = duet__graph_reference(graph, i);
         size_t count;
         const struct duet__graph_access *accesses = duet__graph_accesses(graph, i, &count);
-
         for (size_t k = 0; k < count; k++)
             g_assert_true(accesses[k].data < graph->data->len &&
                           duet__graph_mode_name(accesses[k].mode));
@@ -26,7 +24,6 @@ static void check(const struct duet__graph *graph)
         g_assert_true(task->work >= 0 && task->work <= DUET__GRAPH_WORK_MAX);
         g_assert_true(isnan(seconds) || (seconds >= 0 && seconds <= DUET__GRAPH_SECONDS_MAX));
         const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
         for (size_t k = 0; k < count; k++)
             g_assert_cmpuint(edges[k].from, <, i);
     }
@@ -42,7 +39,6 @@ static bool try(const struct duet__graph_format *format, const char *text, size_
     g_autofree char *own = g_strndup(text, length), *written = NULL;
     struct duet__graph graph, back;
     int error;
-
     own = g_realloc(own, strlen(own) + 1);
     duet__graph_init(&graph);
     error = format->read(&graph, own, strlen(own), "fuzz", hear());
@@ -92,19 +88,16 @@ static void test_mutations(gconstpointer of)
     g_autoptr(GRand) random = g_rand_new_with_seed(20021101);
     OWNED(duet__graph_fini) struct duet__graph graph;
     guint64 read = 0;
-
     testing_graph(&graph, 12, 3);
     for (size_t k = 0; k < duet__graph_count(&graph); k++)
         duet__graph_seconds(&graph, k)[0] = (double)k;
     g_autofree char *written = format->write ? testing_written(format->write, &graph)
                                              : g_strdup(seeds[G_N_ELEMENTS(seeds) - 1]);
-
     for (guint64 round = 0; round < most; round++) {
         const char *seed = round % 2 ? written : seeds[round / 2 % G_N_ELEMENTS(seeds)];
         g_autoptr(GString) text = g_string_new(
             round % 2 || format->is(seed + strspn(seed, " "), strlen(seed), "fuzz") ? seed
                                                                                     : written);
-
         testing_mutate(text, random);
         read += try(format, text->str, text->len);
     }
@@ -118,7 +111,6 @@ static void test_memory(void)
 {
     enum { MOST_KIB = 1 << 20 };
     struct rusage usage;
-
     g_assert_cmpint(getrusage(RUSAGE_SELF, &usage), ==, 0);
     g_test_message("at most %ld KiB of memory", usage.ru_maxrss);
     g_assert_cmpint(usage.ru_maxrss, <=, MOST_KIB);
@@ -127,11 +119,9 @@ static void test_memory(void)
 int main(int argc, char **argv)
 {
     const struct duet__graph_format *format;
-
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
         g_autofree char *path = g_strconcat("/fuzz/", format->name, NULL);
-
         if (strcmp(format->name, "starpu") != 0) /* it has tests of its own */
             g_test_add_data_func(path, format, test_mutations);
     }

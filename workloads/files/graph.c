@@ -47,7 +47,6 @@ void duet__graph_fini(struct duet__graph *graph)
 const char *duet__graph_text(struct duet__graph *graph, const char *text)
 {
     char *valid;
-
     if (!text || !*text)
         return NULL;
     valid = g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
@@ -61,7 +60,6 @@ uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
     g_autofree char *valid = duet__json_clean(g_utf8_make_valid(name, -1));
     const char *end = valid;
     gpointer index;
-
     while (strlen(end) >= DUET_NAME_MAX)
         end = g_utf8_next_char(end);
     if (end > valid && strpbrk(end, "./:") && strpbrk(end, "./:")[1])
@@ -82,7 +80,6 @@ uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
 static uint32_t find_or_add(GPtrArray *texts, const char *text)
 {
     guint index;
-
     if (!g_ptr_array_find_with_equal_func(texts, text, g_str_equal, &index)) {
         index = texts->len;
         g_ptr_array_add(texts, g_strdup(text));
@@ -108,7 +105,6 @@ struct duet__graph_task *duet__graph_add(struct duet__graph *graph, uint32_t ker
                                           .after = graph->after->len,
                                           .kernel = kernel};
     const double unknown = NAN;
-
     g_array_append_val(graph->tasks, task);
     for (guint i = 0; i < graph->archs->len; i++)
         g_array_append_val(graph->seconds, unknown);
@@ -118,7 +114,6 @@ struct duet__graph_task *duet__graph_add(struct duet__graph *graph, uint32_t ker
 void duet__graph_add_access(struct duet__graph *graph, uint32_t data, enum duet_mode mode)
 {
     const struct duet__graph_access access = {data, mode};
-
     g_array_append_val(graph->accesses, access);
 }
 
@@ -126,7 +121,6 @@ uint32_t duet__graph_add_data(struct duet__graph *graph, uint64_t bytes, const c
                               bool initial)
 {
     const struct duet__graph_data data = {bytes, duet__graph_text(graph, name), initial};
-
     g_array_append_val(graph->data, data);
     return graph->data->len - 1;
 }
@@ -139,7 +133,6 @@ const struct duet__graph_access *duet__graph_accesses(const struct duet__graph *
 {
     const size_t first = duet__graph_task(graph, task)->accesses;
     const bool last = task + 1 == graph->tasks->len;
-
     *count = (last ? graph->accesses->len : duet__graph_task(graph, task + 1)->accesses) - first;
     return &g_array_index(graph->accesses, struct duet__graph_access, first);
 }
@@ -148,7 +141,6 @@ const uint32_t *duet__graph_after(const struct duet__graph *graph, size_t task, 
 {
     const size_t first = duet__graph_task(graph, task)->after;
     const bool last = task + 1 == graph->tasks->len;
-
     *count = (last ? graph->after->len : duet__graph_task(graph, task + 1)->after) - first;
     return &g_array_index(graph->after, uint32_t, first);
 }
@@ -156,7 +148,6 @@ const uint32_t *duet__graph_after(const struct duet__graph *graph, size_t task, 
 double duet__graph_reference(const struct duet__graph *graph, size_t task)
 {
     const double *seconds = duet__graph_seconds(graph, task);
-
     for (guint i = 0; i < graph->archs->len; i++)
         if (!isnan(seconds[i]))
             return seconds[i];
@@ -168,7 +159,6 @@ const char *duet__graph_label(const struct duet__graph *graph, size_t task,
 {
     const char *name = duet__graph_task(graph, task)->name;
     const uint32_t job = duet__graph_task(graph, task)->job;
-
     if (job)
         g_snprintf(buffer, DUET__GRAPH_LABEL_MAX, "job %u (%.60s)", job,
                    name ? name
@@ -205,11 +195,9 @@ static int refuse_cycle(const struct search *search, uint32_t again, const char 
     g_autoptr(GString) text = g_string_new(NULL);
     guint i = search->path->len, shown = 0;
     uint32_t task;
-
     /* from the task that was met again back to it, in order */
     do {
         char label[DUET__GRAPH_LABEL_MAX];
-
         task = g_array_index(search->path, uint32_t, --i);
         if (shown++ < MOST)
             g_string_append_printf(text, "%s%s", text->len ? ", then " : "",
@@ -254,7 +242,6 @@ static int leave_task(struct search *search, uint32_t task, const char *path,
 static void permute_tasks(struct duet__graph *graph, const uint32_t *order)
 {
     struct duet__graph old = *graph;
-
     graph->tasks = g_array_sized_new(FALSE, FALSE, sizeof(struct duet__graph_task), old.tasks->len);
     graph->seconds = g_array_sized_new(FALSE, FALSE, sizeof(double), old.seconds->len);
     graph->accesses =
@@ -263,7 +250,6 @@ static void permute_tasks(struct duet__graph *graph, const uint32_t *order)
         struct duet__graph_task task = *duet__graph_task(&old, order[i]);
         size_t count;
         const struct duet__graph_access *accesses = duet__graph_accesses(&old, order[i], &count);
-
         task.accesses = graph->accesses->len;
         g_array_append_val(graph->tasks, task);
         if (count)
@@ -290,7 +276,6 @@ static void enter_edges(const struct search *search)
         g_array_index(graph->tasks, struct duet__graph_task, i).after = graph->after->len;
         for (size_t k = search->first[order[i]]; k < search->first[order[i] + 1]; k++) {
             const uint32_t from = search->place[search->from[k]];
-
             if (seen[from] == i + 1 || search->by_data[k])
                 continue;
             seen[from] = i + 1;
@@ -307,7 +292,6 @@ static void enter_data(const struct search *search, const GArray *edges)
     size_t *at = g_new0(size_t, graph->tasks->len + 2);
     const struct duet__graph_edge *edge = (const struct duet__graph_edge *)(void *)edges->data;
     struct duet__graph_access *accesses;
-
     for (guint i = 0; i < edges->len; i++) {
         at[search->place[edge[i].from] + 1] += edge[i].bytes > 0;
         at[search->place[edge[i].to] + 1] += edge[i].bytes > 0;
@@ -321,7 +305,6 @@ static void enter_data(const struct search *search, const GArray *edges)
     for (guint i = 0; i < edges->len; i++)
         if (edge[i].bytes) {
             const uint32_t data = duet__graph_add_data(graph, edge[i].bytes, NULL, false);
-
             accesses[at[search->place[edge[i].from]]++] = (struct duet__graph_access){data, DUET_W};
             accesses[at[search->place[edge[i].to]]++] = (struct duet__graph_access){data, DUET_R};
         }
@@ -333,7 +316,6 @@ static void sort_edges(struct search *search, const GArray *edges)
 {
     const guint count = search->graph->tasks->len;
     const struct duet__graph_edge *edge = (const struct duet__graph_edge *)(void *)edges->data;
-
     search->first = g_new0(size_t, count + 2);
     search->from = g_new(uint32_t, edges->len + 1);
     search->by_data = g_new(bool, edges->len + 1);
@@ -343,7 +325,6 @@ static void sort_edges(struct search *search, const GArray *edges)
         search->first[i + 2] += search->first[i + 1];
     for (guint i = 0; i < edges->len; i++) {
         const size_t at = search->first[edge[i].to + 1]++;
-
         search->from[at] = edge[i].from;
         search->by_data[at] = edge[i].bytes > 0;
     }
@@ -361,13 +342,11 @@ int duet__graph_order(struct duet__graph *graph, const GArray *edges, const char
                             .order = g_array_sized_new(FALSE, FALSE, sizeof(uint32_t), count)};
     bool sorted = true;
     int error = 0;
-
     sort_edges(&search, edges);
     for (uint32_t i = 0; i < count && !error; i++)
         error = leave_task(&search, i, path, message);
     for (uint32_t i = 0; i < count && !error; i++) {
         const uint32_t old = g_array_index(search.order, uint32_t, i);
-
         search.place[old] = i;
         sorted &= old == i;
     }
@@ -419,7 +398,6 @@ struct duet__graph_walk {
 struct duet__graph_walk *duet__graph_walk_new(const struct duet__graph *graph)
 {
     struct duet__graph_walk *walk = g_new(struct duet__graph_walk, 1);
-
     *walk = (struct duet__graph_walk){
         .graph = graph,
         .flows = g_new0(struct flow, graph->data->len + 1),
@@ -444,7 +422,6 @@ static void add_edge(struct duet__graph_walk *walk, uint32_t from, uint64_t byte
 {
     const struct duet__graph_edge edge = {from, walk->task, bytes};
     uint32_t *found = &walk->found[from];
-
     if (from == walk->task)
         return;
     if (*found < walk->edges->len &&
@@ -462,7 +439,6 @@ static void enter_access(struct duet__graph_walk *walk, const struct duet__graph
 {
     struct flow *flow = &walk->flows[access->data];
     const bool shares = access->mode == DUET_R || access->mode == DUET_REDUCE;
-
     if (access->mode == DUET_SCRATCH)
         return;
     if (flow->mode != access->mode || !shares) {
@@ -476,7 +452,6 @@ static void enter_access(struct duet__graph_walk *walk, const struct duet__graph
         const uint32_t mode =
             g_array_index(walk->graph->accesses, struct duet__graph_access, i - 1).mode;
         const bool flows = mode & DUET_W && access->mode & DUET_R;
-
         add_edge(walk, walk->links[i].task,
                  flows ? duet__graph_datum(walk->graph, access->data)->bytes : 0);
     }
@@ -489,7 +464,6 @@ const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *wa
         duet__graph_accesses(walk->graph, walk->task, &many);
     const size_t first = duet__graph_task(walk->graph, walk->task)->accesses + 1;
     const uint32_t *after;
-
     g_array_set_size(walk->edges, 0);
     for (size_t i = 0; i < many; i++)
         enter_access(walk, &accesses[i], first + i);

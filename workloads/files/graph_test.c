@@ -6,7 +6,6 @@ static void test_kernels(void)
 {
     struct duet__graph graph;
     char name[16];
-
     duet__graph_init(&graph);
     g_assert_cmpuint(duet__graph_kernel(&graph, "gemm"), ==, 0);
     g_assert_cmpuint(duet__graph_kernel(&graph, ""), ==, 1);
@@ -34,12 +33,10 @@ static int ordered(struct duet__graph *graph, unsigned count, const struct duet_
                    guint edge_count, struct duet_message *message)
 {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof *edges);
-
     duet__graph_init(graph);
     (void)duet__graph_arch(graph, "cpu");
     for (unsigned i = 0; i < count; i++) {
         const char name[] = {(char)('a' + i), 0};
-
         duet__graph_add(graph, duet__graph_kernel(graph, "k"))->name =
             duet__graph_text(graph, name);
         duet__graph_seconds(graph, i)[0] = i;
@@ -56,12 +53,10 @@ static void test_order(void)
     static const char *const names[] = {"d", "a", "b", "c"};
     OWNED(duet__graph_fini) struct duet__graph graph;
     size_t count;
-
     g_assert_cmpint(ordered(&graph, 4, edges, G_N_ELEMENTS(edges), NULL), ==, 0);
     for (unsigned i = 0; i < 4; i++) {
         const char *name = duet__graph_task(&graph, i)->name;
         const struct duet__graph_access *access = duet__graph_accesses(&graph, i, &count);
-
         g_assert_cmpstr(name, ==, names[i]);
         g_assert_cmpfloat(duet__graph_seconds(&graph, i)[0], ==, *name - 'a');
         g_assert_cmpuint(count, ==, 1);
@@ -83,7 +78,6 @@ static void test_cycles(void)
                                          six[] = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0},
                                                   {3, 4, 0}, {4, 5, 0}, {5, 0, 0}};
     struct duet__graph graph;
-
     g_assert_cmpint(ordered(&graph, 2, self, 2, hear()), ==, DUET_EPARSE);
     g_assert_cmpstr(heard(), ==, "f.dot: a cycle, no order of these is possible: task 'b'");
     duet__graph_fini(&graph);
@@ -104,18 +98,15 @@ static void test_random_orders(void)
         struct duet__graph_edge edges[60];
         uint32_t rank[COUNT], place[COUNT];
         OWNED(duet__graph_fini) struct duet__graph graph;
-
         for (uint32_t i = 0; i < COUNT; i++)
             rank[i] = i;
         for (uint32_t i = COUNT; i-- > 1;) {
             const uint32_t k = g_rand_int(random) % (i + 1), swapped = rank[i];
-
             rank[i] = rank[k];
             rank[k] = swapped;
         }
         for (size_t i = 0; i < G_N_ELEMENTS(edges); i++) {
             const uint32_t to = 1 + g_rand_int(random) % (COUNT - 1);
-
             edges[i] = (struct duet__graph_edge){rank[g_rand_int(random) % to], rank[to], 0};
         }
         g_assert_cmpint(ordered(&graph, COUNT, edges, G_N_ELEMENTS(edges), NULL), ==, 0);
@@ -124,7 +115,6 @@ static void test_random_orders(void)
         for (size_t i = 0; i < G_N_ELEMENTS(edges); i++) {
             size_t count, k = 0;
             const uint32_t *after = duet__graph_after(&graph, place[edges[i].to], &count);
-
             while (k < count && after[k] != place[edges[i].from])
                 k++;
             g_assert_cmpuint(k, <, count);

@@ -39,7 +39,6 @@ static const struct duet__field data_fields[] = {
 static int read_kernel(const struct duet__json *at, void *task, void *root)
 {
     const struct duet__graph *graph = root;
-
     if (!graph->kernels->len)
         return duet__json_fail(at, DUET_EPARSE, "there is no kernel yet: they stand before tasks");
     return duet__json_unsigned(at, 0, graph->kernels->len - 1,
@@ -55,7 +54,6 @@ static int read_access(const struct duet__json *at, const char *key, void *root)
     unsigned data = 0, two = 0;
     const char *name = NULL;
     int error = duet__json_array(at, 2, 2, &two);
-
     if (!error && !graph->data->len)
         error =
             duet__json_fail(&data_at, DUET_EPARSE, "there is no data yet: it stands before tasks");
@@ -83,7 +81,6 @@ static int read_edge(const struct duet__json *at, const char *key, void *root)
     int error = graph->tasks->len > 1
                     ? duet__json_unsigned(at, 0, graph->tasks->len - 2, &task)
                     : duet__json_fail(at, DUET_EPARSE, "nothing stands before the first task");
-
     g_array_append_val(graph->after, task);
     return error;
 }
@@ -97,7 +94,6 @@ static int read_priority(const struct duet__json *at, void *task, void *root)
 {
     double value = 0;
     int error = duet__json_number(at, INT32_MIN, INT32_MAX, &value);
-
     if (!error && floor(value) < value)
         error = duet__json_fail(at, DUET_EPARSE, "%g is no whole number", value);
     ((struct duet__graph_task *)task)->priority = (int32_t)value;
@@ -110,10 +106,8 @@ static int read_seconds(const struct duet__json *at, void *task, void *root)
     double *seconds = duet__graph_seconds(graph, graph->tasks->len - 1);
     unsigned count = 0;
     int error = duet__json_array(at, graph->archs->len, graph->archs->len, &count);
-
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json element = duet__json_element(at, i);
-
         if (!duet__json_is_null(&element))
             error = duet__json_number(&element, 0, DUET__GRAPH_SECONDS_MAX, &seconds[i]);
     }
@@ -124,7 +118,6 @@ static int read_where(const struct duet__json *at, void *task, void *root)
 {
     const char *where = NULL;
     int error = duet__json_string(at, &where);
-
     if (!error && !duet__graph_where(root, where, &((struct duet__graph_task *)task)->where))
         error = duet__json_fail(at, DUET_EPARSE, "more than %d different restrictions",
                                 DUET__GRAPH_WHERES_MAX - 1);
@@ -154,7 +147,6 @@ static int read_name(const struct duet__json *at, struct duet__graph *graph, GPt
 {
     const char *name = NULL;
     int error = duet__json_string(at, &name);
-
     if (error)
         return error;
     if (!*name || strlen(name) >= DUET_NAME_MAX)
@@ -174,7 +166,6 @@ static int read_data(const struct duet__json *at, struct duet__graph *graph)
 {
     struct duet__graph_data data = {.initial = true};
     int error = duet__fields_read(at, data_fields, &data);
-
     if (!error && graph->data->len == MOST)
         error = duet__json_fail(at, DUET_EPARSE, "more than %d data", MOST);
     if (!error)
@@ -186,7 +177,6 @@ static int read_task(const struct duet__json *at, struct duet__graph *graph)
 {
     struct duet__graph_task *task;
     int error;
-
     if (graph->tasks->len == MOST)
         return duet__json_fail(at, DUET_EPARSE, "more than %d tasks", MOST);
     task = duet__graph_add(graph, 0);
@@ -219,7 +209,6 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
 {
     struct document *document = data;
     struct duet__graph *graph = document->graph;
-
     if (strcmp(key, "tasks") == 0)
         return read_task(at, graph);
     if (strcmp(key, "data") == 0)
@@ -238,7 +227,6 @@ int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t le
 {
     struct document document = {.graph = graph, .format = 1};
     int error = duet__json_each(text, length, path, NULL, read_value, &document, message);
-
     if (!error && (document.format || !document.schema))
         error = duet_fail(message, DUET_EPARSE,
                           "%.300s: no task graph of duet's: \"format\" is not \"duet-graph\", or "
@@ -263,7 +251,6 @@ static void write_links(struct duet__json_writer *json, const struct duet__graph
     size_t count;
     const struct duet__graph_access *accesses = duet__graph_accesses(graph, index, &count);
     const uint32_t *after;
-
     if (count)
         duet__json_begin(json, "accesses", '[');
     for (size_t i = 0; i < count; i++) {
@@ -285,7 +272,6 @@ static void write_task(struct duet__json_writer *json, const struct duet__graph 
     const struct duet__graph_task *task = duet__graph_task(graph, index);
     const double *seconds = duet__graph_seconds(graph, index);
     bool known = false;
-
     for (guint i = 0; i < graph->archs->len; i++)
         known |= !isnan(seconds[i]);
     duet__json_begin(json, NULL, '{');
@@ -308,7 +294,6 @@ void duet__graph_write_json(FILE *stream, const void *data)
 {
     const struct duet__graph *graph = data;
     struct duet__json_writer writer = {.stream = stream, .dense = true}, *json = &writer;
-
     duet__json_print(json, "{format: %s, schema: 1\n name: %s", "duet-graph", graph->name);
     if (graph->origin)
         duet__json_print(json, "\n origin: %s", graph->origin);

@@ -15,7 +15,6 @@ static void test_round_trip(void)
     for (guint32 seed = 0; seed < 20; seed++) {
         struct duet__graph graph, back;
         g_autofree char *text = NULL, *again = NULL;
-
         testing_graph(&graph, 3 * seed + 1, seed);
         text = testing_written(duet__graph_write_json, &graph);
         WORKS(parse(text, &back, hear()));
@@ -45,7 +44,6 @@ static void test_memory(void)
                      "[\"k\"], \"architectures\": [\"cpu\"], \"data\": [");
     OWNED(duet__graph_fini) struct duet__graph graph;
     struct mallinfo2 before, after;
-
     for (int i = 0; i < TASKS; i++)
         g_string_append_printf(text, "%s{\"bytes\": %d}", i ? "," : "", i);
     g_string_append(text, "], \"tasks\": [");

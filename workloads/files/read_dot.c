@@ -73,7 +73,6 @@ static void skip(struct reader *reader)
             reader->at += strcspn(reader->at, "\n");
         } else if (reader->at[0] == '/' && reader->at[1] == '*') {
             const char *end = strstr(reader->at + 2, "*/");
-
             while (*reader->at && reader->at != end)
                 step(reader);
             reader->at += end ? 2 : 0;
@@ -88,7 +87,6 @@ bool duet__graph_is_dot(const char *text, size_t length, const char *path)
     static const char *const words[] = {"digraph", "strict", "graph"};
     struct reader reader = {.at = text};
     bool is = g_str_has_suffix(path, ".dot") || g_str_has_suffix(path, ".gv");
-
     skip(&reader);
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
         is |= g_ascii_strncasecmp(reader.at, words[i], strlen(words[i])) == 0;
@@ -100,10 +98,8 @@ static void read_quoted(struct reader *reader)
 {
     const char open = step(reader), close = open == '<' ? '>' : '"';
     unsigned depth = 1;
-
     while (*reader->at) {
         char next = step(reader);
-
         if (close == '"' && next == '\\' && *reader->at == '"') {
             next = step(reader);
         } else if (close == '"' && next == '\\' &&
@@ -137,7 +133,6 @@ static size_t length_of_number(const char *at)
     const size_t sign = *at == '-', whole = strspn(at + sign, digits);
     const size_t dot = at[sign + whole] == '.',
                  rest = dot ? strspn(at + sign + whole + 1, digits) : 0;
-
     return whole + rest ? sign + whole + dot + rest : 0;
 }
 
@@ -147,7 +142,6 @@ static void read_word(struct reader *reader)
 {
     const size_t number = length_of_number(reader->at);
     const char *end = reader->at + number;
-
     while (!number && in_name(*end))
         end++;
     g_string_append_len(reader->word, reader->at, end - reader->at);
@@ -170,7 +164,6 @@ static void next(struct reader *reader)
         g_string_assign(reader->word, "the end of the text");
     } else if (*reader->at == '"' || *reader->at == '<') {
         bool joins;
-
         reader->kind = QUOTED;
         do {
             read_quoted(reader);
@@ -225,7 +218,6 @@ static void read_real(struct reader *reader, const char *key, const char *unit, 
 {
     const char *text = reader->word->str;
     char *end = NULL;
-
     *value = g_ascii_strtod(text, &end);
     if (end == text || end[strspn(end, " ")] || !(*value >= least && *value <= most))
         fail(reader, "%s '%.40s' is no number%s from %g to %g", key, text, unit, least, most);
@@ -236,7 +228,6 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
 {
     static const char *const costs[] = {"cost", "time", "weight", NULL};
     static const char *const sizes[] = {"size", "bytes", "cost", "weight", NULL};
-
     if (!values)
         return;
     if (edge && g_strv_contains(sizes, key))
@@ -267,7 +258,6 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
         next(reader);
         while (is_identifier(reader)) {
             g_autofree char *key = g_strdup(reader->word->str);
-
             next(reader);
             if (is_sign(reader, '=')) {
                 next(reader);
@@ -288,7 +278,6 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
 static const char *expand_label(const struct reader *reader, const char *label, uint32_t node)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-
     if (!strchr(label, '\\'))
         return label;
     for (; *label; label++)
@@ -308,7 +297,6 @@ static void apply_values(struct reader *reader, uint32_t node, const struct valu
 {
     struct duet__graph_task *task =
         &g_array_index(reader->graph->tasks, struct duet__graph_task, node);
-
     if (!isnan(values->seconds))
         *duet__graph_seconds(reader->graph, node) = values->seconds;
     if (!isnan(values->work))
@@ -334,7 +322,6 @@ static uint32_t find_node(struct reader *reader, const struct scope *scope)
     const uint32_t node = reader->graph->tasks->len;
     const char *name = *reader->word->str ? reader->word->str : "-";
     gpointer index = NULL;
-
     if (g_hash_table_lookup_extended(reader->nodes, name, NULL, &index))
         return GPOINTER_TO_UINT(index);
     if (node == NODES_MAX)
@@ -362,7 +349,6 @@ static void read_end(struct reader *reader, const struct scope *scope, GArray *n
         read_list(reader, *scope, nodes);
     } else if (is_identifier(reader)) {
         const uint32_t node = find_node(reader, scope);
-
         g_array_append_val(nodes, node);
         next(reader);
         while (is_sign(reader, ':')) {
@@ -394,7 +380,6 @@ static void add_edges(struct reader *reader, const GArray *from, const GArray *t
             void *const ends = GSIZE_TO_POINTER((gsize)edge.from << 32 | edge.to);
             const guint there =
                 reader->strict ? GPOINTER_TO_UINT(g_hash_table_lookup(reader->only, ends)) : 0;
-
             if (there && edge.bytes) /* the last bytes given */
                 g_array_index(reader->edges, struct duet__graph_edge, there - 1) = edge;
             if (there)
@@ -413,10 +398,8 @@ static void read_chain(struct reader *reader, const struct scope *scope, GArray 
     const bool is_node = is_identifier(reader) && !is_keyword(reader, "subgraph");
     struct values node = none, edge = scope->edge;
     bool more;
-
     do {
         GArray *end = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-
         g_ptr_array_add(ends, end);
         read_end(reader, scope, end);
         more = reader->kind == ARROW;
@@ -428,7 +411,6 @@ static void read_chain(struct reader *reader, const struct scope *scope, GArray 
     read_values(reader, ends->len > 1, ends->len > 1 ? &edge : &node);
     for (guint i = 0; i < ends->len && !reader->error; i++) {
         const GArray *end = ends->pdata[i];
-
         g_array_append_vals(nodes, end->data, end->len);
         if (i)
             add_edges(reader, ends->pdata[i - 1], end, edge.bytes);
@@ -440,7 +422,6 @@ static void read_chain(struct reader *reader, const struct scope *scope, GArray 
 static void read_statement(struct reader *reader, struct scope *scope, GArray *nodes)
 {
     const bool of_nodes = is_keyword(reader, "node"), of_edges = is_keyword(reader, "edge");
-
     skip(reader);
     if (is_identifier(reader) && *reader->at == '=') { /* as in rankdir=LR */
         next(reader);
@@ -476,7 +457,6 @@ static void read_file(struct reader *reader)
 {
     const struct scope scope = {none, none};
     g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-
     next(reader);
     reader->strict = is_keyword(reader, "strict");
     if (reader->strict)
@@ -512,7 +492,6 @@ int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t len
                             .edges = edges,
                             .only = only,
                             .word = g_string_new(NULL)};
-
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     (void)duet__graph_kernel(graph, "task");
     read_file(&reader);
@@ -540,7 +519,6 @@ static void write_text(FILE *stream, const char *key, const char *text)
 static void write_number(FILE *stream, const char *key, double value)
 {
     char digits[DUET__DIGITS_MAX];
-
     if (!isnan(value))
         fprintf(stream, "%s\"%s\"", key,
                 duet__digits(value, digits)); /* numbers without quotes have no exponent */
@@ -550,14 +528,12 @@ void duet__graph_write_dot(FILE *stream, const void *data)
 {
     const struct duet__graph *graph = data;
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
-
     write_text(stream, "digraph ", graph->name);
     fputs(" {\n", stream);
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const struct duet__graph_task *task = duet__graph_task(graph, i);
         const struct duet__graph_edge *edges;
         size_t count;
-
         fprintf(stream, "t%zu", i);
         write_text(stream, " [kernel=", duet__graph_kernel_name(graph, task->kernel));
         write_number(stream, ", cost=", duet__graph_reference(graph, i));

@@ -87,7 +87,6 @@ static int fail_at(const struct reading *r, const struct record *record, const c
                    const char *text)
 {
     const char *job = record->fields[JOB], *name = record->fields[NAME];
-
     return duet_fail(r->message, DUET_EPARSE, "%.300s:%u: %s%.40s%s%.60s%s: %s%.300s", r->path,
                      record->line, job ? "job " : "a task without JobId", job ? job : "",
                      name ? " (" : "", name ? name : "", name ? ")" : "", what, text);
@@ -101,10 +100,8 @@ static void split(struct reading *r, char *text)
 {
     struct record record = {.line = 0};
     unsigned line = 1;
-
     for (char *at = text, *next; at; at = next, line++) {
         char *value;
-
         next = strchr(at, '\n');
         if (next)
             *next++ = 0;
@@ -134,7 +131,6 @@ static int read_number(const struct reading *r, const struct record *record,
     g_autofree char *what = NULL;
     char *end;
     double value;
-
     if (!text)
         return 0;
     value = g_ascii_strtod(text, &end);
@@ -162,7 +158,6 @@ static int read_numbers(const struct reading *r, struct record *record)
         {NODE, 0, 1e6, &record->node},
     };
     int error = 0;
-
     record->order = INFINITY; /* tasks that were not submitted come where others need them */
     record->submitted_ms = record->start_ms = record->end_ms = NAN;
     if (!record->fields[JOB])
@@ -179,7 +174,6 @@ static int read_numbers(const struct reading *r, struct record *record)
 static gint by_order(gconstpointer a, gconstpointer b)
 {
     const struct record *x = a, *y = b;
-
     if (x->order < y->order || x->order > y->order)
         return x->order < y->order ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
@@ -189,12 +183,10 @@ static void read_after(struct reading *r, struct record *record)
 {
     g_auto(GStrv) jobs =
         g_strsplit(record->fields[DEPENDS] ? record->fields[DEPENDS] : "", " ", -1);
-
     record->after = r->after->len;
     for (char **job = jobs; *job; job++) {
         const uint32_t index = GPOINTER_TO_UINT(g_hash_table_lookup(r->jobs, *job));
         const uint32_t before = index - 1;
-
         if (index) /* numbers without a record are of StarPU's own tasks */
             g_array_append_val(r->after, before);
     }
@@ -214,20 +206,17 @@ static void take_out(const struct reading *r)
     const guint count = r->records->len;
     bool *followed = g_new0(bool, count + 1);
     bool changed = true;
-
     for (int pass = 0; changed && pass < MOST_PASSES; pass++) {
         changed = false;
         memset(followed, 0, count * sizeof *followed);
         for (guint i = 0; i < count; i++) {
             const struct record *record = record_at(r, i);
-
             for (size_t k = 0; k < record->after_count && !record->gone; k++)
                 followed[g_array_index(r->after, uint32_t, record->after + k)] = true;
         }
         for (guint i = 0; i < count; i++) {
             struct record *record = record_at(r, i);
             bool follows = false;
-
             if (record->gone || !is_empty(record))
                 continue;
             for (size_t k = 0; k < record->after_count; k++)
@@ -244,7 +233,6 @@ static int read_records(struct reading *r)
 {
     const char *rank = NULL;
     int error = 0;
-
     for (guint i = 0; i < r->records->len && !error; i++)
         error = read_numbers(r, record_at(r, i));
     if (error)
@@ -253,7 +241,6 @@ static int read_records(struct reading *r)
     for (guint i = 0; i < r->records->len; i++) {
         const struct record *record = record_at(r, i);
         const char *own = record->fields[RANK];
-
         if (!g_hash_table_insert(r->jobs, record->fields[JOB], GUINT_TO_POINTER(i + 1)))
             return fail_at(r, record, "its JobId is there twice", "");
         if (own && rank && strcmp(own, rank) != 0)
@@ -272,7 +259,6 @@ static int read_records(struct reading *r)
 static void free_model(void *data)
 {
     struct perf_model *model = data;
-
     if (model->times)
         g_array_unref(model->times);
     g_free(model->path);
@@ -289,7 +275,6 @@ static int find_model(struct reading *r, char *name, struct perf_model **out)
     g_autofree char *older = NULL;
     size_t length;
     int error;
-
     *out = model;
     if (model || !graph->models.directory)
         return 0;
@@ -309,7 +294,6 @@ static int find_model(struct reading *r, char *name, struct perf_model **out)
     for (guint i = 0; i < model->times->len && !error; i++) {
         const char *device = g_array_index(model->times, struct duet__starpu_time, i).device;
         g_autofree char *kind = g_strndup(device, strcspn(device, "0123456789"));
-
         (void)duet__graph_arch(r->graph, kind);
         if (r->graph->archs->len < DUET__GRAPH_ARCHS_MAX)
             (void)duet__graph_arch(r->graph, device);
@@ -327,7 +311,6 @@ static int classify(struct reading *r, struct record *record)
                                            : name ? name
                                                   : "");
     int error = 0;
-
     record->like = g_hash_table_lookup(r->classes, key);
     if (!record->like) {
         record->like = g_new0(struct record_class, 1);
@@ -348,10 +331,8 @@ static int restrict_to(struct reading *r, const struct record *record, const dou
 {
     g_autoptr(GString) devices = g_string_new(NULL);
     bool cpu = false;
-
     for (guint i = 0; i < r->graph->archs->len; i++) {
         const char *name = r->graph->archs->pdata[i];
-
         if (isnan(seconds[i]) || g_ascii_isdigit(name[strlen(name) - 1]))
             continue;
         if (strcmp(name, "cpu") == 0)
@@ -377,7 +358,6 @@ static int set_seconds(struct reading *r, const struct record *record, double *s
     const double own = 1e-3 * (record->end_ms - record->start_ms);
     g_autofree char *what = NULL;
     bool known = false;
-
     for (guint i = 0; i < archs->len; i++) {
         if (model && model->times)
             seconds[i] = duet__starpu_seconds(model->times, archs->pdata[i], record->footprint);
@@ -414,7 +394,6 @@ static bool read_mode(const char *text, enum duet_mode *mode)
     const bool inner = g_str_has_suffix(text, "X-mpi"); /* an access of StarPU's own sums */
     const size_t length = strlen(text) - (inner ? strlen("X-mpi") : 0);
     const bool r = memchr(text, 'R', length), w = memchr(text, 'W', length);
-
     *mode = memchr(text, 'S', length)        ? DUET_SCRATCH
             : memchr(text, 'X', length)      ? DUET_REDUCE
             : w && memchr(text, 'C', length) ? DUET_COMMUTE
@@ -431,10 +410,8 @@ static int add_accesses(struct reading *r, const struct record *record)
     char **texts[G_N_ELEMENTS(fields)];
     guint count = 0;
     int error = 0;
-
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
         const char *text = record->fields[fields[i]];
-
         texts[i] = g_strsplit(text ? text : "", " ", -1);
         count = i ? count : g_strv_length(texts[i]);
         if (!error && count != g_strv_length(texts[i]))
@@ -445,7 +422,6 @@ static int add_accesses(struct reading *r, const struct record *record)
         char *key = g_strconcat(texts[0][i], " ", texts[2][i], NULL);
         guint data = GPOINTER_TO_UINT(g_hash_table_lookup(r->data, key));
         enum duet_mode mode = DUET_R;
-
         if (!*texts[0][i] || strspn(texts[0][i], "0123456789abcdefABCDEFx") < strlen(texts[0][i]))
             error = fail_at(r, record, "Handles: no address: ", texts[0][i]);
         else if (!g_ascii_isdigit(*texts[2][i]) || bytes > DUET__GRAPH_BYTES_MAX)
@@ -498,7 +474,6 @@ struct settling {
 static void ask_order(struct settling *s, const struct duet__graph_access *access, uint32_t task)
 {
     struct history *h = &s->histories[access->data];
-
     if (access->mode == DUET_SCRATCH || h->now == NOBODY || h->asks == task)
         return;
     h->asks = task;
@@ -517,10 +492,8 @@ static bool find_use(struct settling *s, uint32_t earlier, uint32_t task)
     size_t count;
     const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
     bool implied = false;
-
     for (size_t i = 0; i < count; i++) {
         struct history *h = &s->histories[g_array_index(s->owners, uint32_t, access[i].data)];
-
         if (h->asks != task || h->data != access[i].data || earlier < h->from ||
             access[i].mode == DUET_SCRATCH)
             continue;
@@ -537,7 +510,6 @@ static void search(struct settling *s, uint32_t task)
 {
     enum { MOST = 1000 };
     size_t looks = 0;
-
     s->all = false;
     g_array_set_size(s->queue, 0);
     g_array_append_val(s->queue, task);
@@ -545,10 +517,8 @@ static void search(struct settling *s, uint32_t task)
         const uint32_t at = g_array_index(s->queue, uint32_t, i);
         size_t count;
         const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
-
         for (size_t k = 0; k < count && (!i || s->missing); k++) {
             const bool implied = find_use(s, after[k], task);
-
             if (!i && !implied)
                 g_array_append_val(s->left, after[k]);
             if (i && ++looks == MOST)
@@ -583,7 +553,6 @@ static void settle_access(struct settling *s, uint32_t task, struct duet__graph_
         g_array_index(graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
     } else if (!h->found && h->end_ms <= record->submitted_ms) {
         const uint64_t bytes = duet__graph_datum(graph, h->data)->bytes;
-
         access->data = h->data = duet__graph_add_data(graph, bytes, NULL, mode != DUET_W);
         g_array_append_val(s->owners, owner);
         h->now = NOBODY;
@@ -620,7 +589,6 @@ static int settle(struct reading *r)
                          .queue = queue,
                          .seen = g_new0(uint32_t, tasks + 1)};
     size_t *starts = g_new(size_t, tasks + 1);
-
     for (uint32_t i = 0; i < graph->data->len; i++) {
         s.histories[i] = (struct history){i, DUET_RW, NOBODY, NOBODY, NOBODY, .asks = NOBODY};
         g_array_append_val(owners, i);
@@ -628,7 +596,6 @@ static int settle(struct reading *r)
     for (uint32_t i = 0; i < tasks && !s.error; i++) {
         size_t count;
         const struct duet__graph_access *access = duet__graph_accesses(graph, i, &count);
-
         s.first = NOBODY;
         s.missing = 0;
         for (size_t k = 0; k < count; k++)
@@ -660,7 +627,6 @@ static int add_tasks(struct reading *r)
     double begin_ms = INFINITY, end_ms = -INFINITY;
     uint32_t count = 0;
     int error = 0;
-
     for (guint i = 0; i < r->records->len; i++)
         places[i] = record_at(r, i)->gone ? UINT32_MAX : count++;
     for (guint i = 0; i < r->records->len && !error; i++) {
@@ -668,7 +634,6 @@ static int add_tasks(struct reading *r)
         const char *name = record->fields[NAME], *model = record->fields[MODEL];
         const char *kernel = model ? model : name ? name : "";
         struct duet__graph_task *task;
-
         if (record->gone)
             continue;
         task = duet__graph_add(graph, duet__graph_kernel(graph, kernel));
@@ -680,7 +645,6 @@ static int add_tasks(struct reading *r)
         for (size_t k = 0; k < record->after_count; k++) {
             const uint32_t from = places[g_array_index(r->after, uint32_t, record->after + k)];
             const struct duet__graph_edge edge = {.from = from, .to = places[i]};
-
             if (from != UINT32_MAX)
                 g_array_append_val(edges, edge);
         }
@@ -699,7 +663,6 @@ bool duet__graph_is_starpu(const char *text, size_t length, const char *path)
 {
     enum { HEAD = 4096 };
     const char *job = g_strstr_len(text, (gssize)MIN(length, HEAD), "JobId: ");
-
     return job && (job == text || job[-1] == '\n');
 }
 
@@ -719,7 +682,6 @@ int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t 
         .models = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, free_model),
     };
     int error;
-
     split(&r, own);
     error = read_records(&r);
     for (guint i = 0; i < r.records->len && !error; i++)
@@ -734,7 +696,6 @@ int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t 
     for (guint i = 0; i < graph->tasks->len && !error; i++) {
         struct duet__graph_task *task = &g_array_index(graph->tasks, struct duet__graph_task, i);
         const struct record *record = record_at(&r, task->where);
-
         error = set_seconds(&r, record, duet__graph_seconds(graph, i));
         error =
             error ? error : restrict_to(&r, record, duet__graph_seconds(graph, i), &task->where);
@@ -778,16 +739,13 @@ static int fail_at_line(const struct cursor *c, const char *what)
 static int next(struct cursor *c, unsigned least, const char *what)
 {
     size_t length = 0;
-
     while (!length && *c->at) {
         const char *word = c->at += strspn(c->at, " \t\r");
-
         length = strcspn(word, "#\n");
         c->line++;
         c->footprint = (uint32_t)g_ascii_strtoull(word, NULL, 16);
         for (c->count = 0; c->count < NUMBERS && word < c->at + length; c->count++) {
             char *end;
-
             c->numbers[c->count] = g_ascii_strtod(word, &end);
             /* a footprint is a hexadecimal number */
             if (end == word && !(c->count == 0 && least == ENTRY))
@@ -805,7 +763,6 @@ static int next(struct cursor *c, unsigned least, const char *what)
 static int count(struct cursor *c, unsigned most, const char *what, unsigned *out)
 {
     int error = next(c, 1, what);
-
     if (!error && !(c->numbers[0] >= 0 && c->numbers[0] <= most))
         return fail_at_line(c, what);
     *out = error ? 0 : (unsigned)c->numbers[0];
@@ -816,7 +773,6 @@ static int read_table(struct cursor *c, GArray *times, const char *device)
 {
     unsigned entries = 0;
     int error = count(c, 1 << 24, "a number of entries", &entries);
-
     error = error ? error : next(c, 8, "nine numbers of a regression");
     error = error ? error : next(c, 3, "three numbers of a regression");
     if (!error && c->version >= 45)
@@ -824,7 +780,6 @@ static int read_table(struct cursor *c, GArray *times, const char *device)
     for (unsigned i = 0; i < entries && !error; i++) {
         struct duet__starpu_time time;
         unsigned mean;
-
         error = next(c, ENTRY, "footprint, size, flops, mean, deviation, sums, samples");
         if (error)
             return error;
@@ -846,7 +801,6 @@ static int read_combination(struct cursor *c, GArray *times)
     unsigned devices = 0, kind = 0, number = 0, cores = 0, implementations = 0;
     char device[16] = "";
     int error = count(c, 1024, "a number of devices", &devices);
-
     for (unsigned i = 0; i < devices && !error; i++) {
         error = count(c, 1000, "the kind of a device", &kind);
         error = error ? error : count(c, 9999, "the number of a device", &number);
@@ -863,7 +817,6 @@ static int read_combination(struct cursor *c, GArray *times)
 static gint by_footprint(gconstpointer a, gconstpointer b)
 {
     const struct duet__starpu_time *x = a, *y = b;
-
     return (x->footprint > y->footprint) - (x->footprint < y->footprint);
 }
 
@@ -872,7 +825,6 @@ static gint by_time(gconstpointer a, gconstpointer b)
 {
     const struct duet__starpu_time *x = a, *y = b;
     const int order = by_footprint(a, b), devices = strcmp(x->device, y->device);
-
     return order ? order : devices ? devices : (x->mean_s > y->mean_s) - (x->mean_s < y->mean_s);
 }
 
@@ -882,7 +834,6 @@ int duet__starpu_times_parse(const char *text, const char *path, GArray *times,
     struct cursor c = {.at = text, .path = path, .message = message};
     unsigned combinations = 0;
     int error = count(&c, 1000, "a version", &c.version);
-
     if (!error && c.version != 44 && c.version != 45)
         error = fail_at_line(&c, "version 44 or 45");
     error = error ? error : count(&c, 4096, "a number of combinations", &combinations);
@@ -898,7 +849,6 @@ double duet__starpu_seconds(const GArray *times, const char *device, uint32_t fo
     const size_t length = strlen(device);
     double sum = 0, samples = 0;
     guint i = 0;
-
     all = (const struct duet__starpu_time *)(const void *)times->data;
     if (!g_array_binary_search((GArray *)(uintptr_t)times, &wanted, by_footprint, &i))
         return NAN;

@@ -43,7 +43,6 @@ static uint32_t find_task(struct loader *loader, const char *name)
 {
     struct named named = {.task = NOBODY};
     gpointer index = NULL;
-
     if (g_hash_table_lookup_extended(loader->names, name, NULL, &index))
         return GPOINTER_TO_UINT(index);
     named.id = g_string_chunk_insert(loader->graph->texts, name);
@@ -58,7 +57,6 @@ static uint32_t find_file(struct loader *loader, const char *name)
     const uint32_t nobody = NOBODY;
     gpointer index = NULL;
     uint32_t data;
-
     if (g_hash_table_lookup_extended(loader->files, name, NULL, &index))
         return GPOINTER_TO_UINT(index);
     data = duet__graph_add_data(loader->graph, 0, *name ? name : "-", true);
@@ -75,7 +73,6 @@ static uint32_t find_kernel(struct loader *loader, const char *name, bool number
 {
     g_autofree char *base = g_path_get_basename(name);
     char *end = base + strlen(base);
-
     while (numbered && end > base && g_ascii_isdigit(end[-1]))
         end--;
     if (numbered && end - base > 2 && memcmp(end - 2, "ID", 2) == 0 && strchr("_-.", end[-3]))
@@ -103,7 +100,6 @@ static int read_program(const struct duet__json *at, void *into, void *root)
     const struct duet__json inner = duet__json_member(at, "program");
     const struct duet__json *program = strcmp(at->key, "command") == 0 ? &inner : at;
     struct object *object = into;
-
     return object->program || !duet__json_is_string(program)
                ? 0
                : duet__json_string(program, &object->program);
@@ -150,7 +146,6 @@ static int set_bytes(struct loader *loader, const struct duet__json *at, const s
 {
     const uint32_t data = find_file(loader, file->id);
     uint64_t *bytes = &g_array_index(loader->graph->data, struct duet__graph_data, data).bytes;
-
     if (*bytes && file->bytes && *bytes != file->bytes)
         return duet__json_fail(at, DUET_EPARSE,
                                "file '%.60s' has %" G_GUINT64_FORMAT
@@ -164,7 +159,6 @@ static void add_file(struct loader *loader, const char *name, bool output)
 {
     const uint32_t data = find_file(loader, name);
     bool *initial = &g_array_index(loader->graph->data, struct duet__graph_data, data).initial;
-
     duet__graph_add_access(loader->graph, data, output ? DUET_W : DUET_R);
     if (!output)
         return;
@@ -182,7 +176,6 @@ static int read_element(const struct duet__json *at, const char *key, void *data
     const bool link = strcmp(key, "files") == 0, parent = strcmp(key, "parents") == 0;
     int error =
         link ? duet__fields_read(at, link_fields, &object) : duet__json_string(at, &object.id);
-
     if (error)
         return error;
     if (parent || strcmp(key, "children") == 0) {
@@ -202,7 +195,6 @@ static int read_execution(struct loader *loader, const struct duet__json *at, ui
         &g_array_index(loader->graph->tasks, struct duet__graph_task, index);
     struct object object = {0};
     int error = duet__fields_read(at, execution_fields, &object);
-
     if (error)
         return error;
     *duet__graph_seconds(loader->graph, index) =
@@ -223,7 +215,6 @@ static int read_task(struct loader *loader, const struct duet__json *at, bool ol
     struct object object = {0};
     struct named *named;
     int error = duet__fields_read(at, old ? name_fields : id_fields, &object);
-
     if (error)
         return error;
     if (index == MOST)
@@ -238,7 +229,6 @@ static int read_task(struct loader *loader, const struct duet__json *at, bool ol
     duet__graph_add(loader->graph, NOBODY)->name = *named->id ? named->id : NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(keys) - !old && !error; i++) {
         const struct duet__json list = duet__json_member(at, keys[i]);
-
         if (duet__json_present(&list))
             error = duet__json_elements(&list, read_element, loader);
     }
@@ -252,7 +242,6 @@ static int read_file(struct loader *loader, const struct duet__json *at)
 {
     struct object object = {0};
     int error = duet__fields_read(at, file_fields, &object);
-
     return error ? error : set_bytes(loader, at, &object);
 }
 
@@ -261,7 +250,6 @@ static int read_executed(struct loader *loader, const struct duet__json *at)
     struct object object = {0};
     uint32_t task;
     int error = duet__fields_read(at, id_fields, &object);
-
     if (error)
         return error;
     task = find_task(loader, object.id);
@@ -277,7 +265,6 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
     struct loader *loader = data;
     const char *name = NULL;
     int error;
-
     if (strcmp(key, "workflow.specification.tasks") == 0)
         return read_task(loader, at, false);
     if (strcmp(key, "workflow.tasks") == 0 || strcmp(key, "workflow.jobs") == 0)
@@ -303,12 +290,10 @@ static int resolve(struct loader *loader, const char *path, struct duet_message 
 {
     const struct duet__graph *graph = loader->graph;
     const guint given = loader->edges->len;
-
     for (guint i = 0; i < given; i++) {
         struct duet__graph_edge *edge = &g_array_index(loader->edges, struct duet__graph_edge, i);
         const struct named *from = &g_array_index(loader->named, struct named, edge->from),
                            *to = &g_array_index(loader->named, struct named, edge->to);
-
         if (from->task == NOBODY || to->task == NOBODY)
             return duet_fail(message, DUET_EPARSE,
                              "%.300s: task '%.60s' has the %s '%.60s', which is not there", path,
@@ -320,12 +305,10 @@ static int resolve(struct loader *loader, const char *path, struct duet_message 
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         size_t count;
         const struct duet__graph_access *accesses = duet__graph_accesses(graph, i, &count);
-
         for (size_t k = 0; k < count; k++) {
             const struct duet__graph_edge edge = {g_array_index(loader->writers, uint32_t,
                                                                 accesses[k].data),
                                                   (uint32_t)i, 0};
-
             if (accesses[k].mode == DUET_R && edge.from != NOBODY && edge.from != i)
                 g_array_append_val(loader->edges, edge);
         }
@@ -348,7 +331,6 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
                             .files = g_hash_table_new(g_str_hash, g_str_equal),
                             .writers = g_array_new(FALSE, FALSE, sizeof(uint32_t))};
     int error;
-
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     error = duet__json_each(text, length, path, inside, read_value, &loader, message);
     for (guint i = 0; i < loader.named->len && !error; i++) {
@@ -358,7 +340,6 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
                 ? &g_array_index(graph->tasks, struct duet__graph_task, named->task)
                 : NULL;
         const char *name = named->name ? named->name : *named->id ? named->id : "task";
-
         if (task && task->kernel == NOBODY)
             task->kernel = find_kernel(&loader, name, true);
     }
@@ -378,7 +359,6 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
 static gint by_parent(gconstpointer a, gconstpointer b)
 {
     const struct duet__graph_edge *x = a, *y = b;
-
     return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
                               : (x->to > y->to) - (x->to < y->to);
 }
@@ -388,11 +368,9 @@ static GArray *find_edges(const struct duet__graph *graph)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
-
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         size_t count;
         const struct duet__graph_edge *own = duet__graph_walk_next(walk, &count);
-
         g_array_append_vals(edges, own, (guint)count);
     }
     duet__graph_walk_free(walk);
@@ -402,7 +380,6 @@ static GArray *find_edges(const struct duet__graph *graph)
 static void put_id(struct duet__json_writer *json, const char *key, char letter, size_t number)
 {
     char id[32];
-
     g_snprintf(id, sizeof id, "%c%zu", letter, number);
     duet__json_put_string(json, key, id);
 }
@@ -413,7 +390,6 @@ static void write_files(struct duet__json_writer *json, const struct duet__graph
 {
     size_t count;
     const struct duet__graph_access *accesses = duet__graph_accesses(graph, task, &count);
-
     duet__json_begin(json, key, '[');
     for (size_t i = 0; i < count; i++)
         if (accesses[i].mode & mode && accesses[i].mode != DUET_SCRATCH)
@@ -428,12 +404,10 @@ static void write_specification(struct duet__json_writer *json, const struct due
                                   *child = (const struct duet__graph_edge *)(void *)children->data;
     const struct duet__graph_edge *last_parent = parent + parents->len,
                                   *last_child = child + children->len;
-
     g_array_sort(children, by_parent);
     duet__json_print(json, "\n  specification: {tasks: [");
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const char *name = duet__graph_task(graph, i)->name;
-
         duet__json_break(json, 4);
         duet__json_begin(json, NULL, '{');
         duet__json_put_string(json, "name",
@@ -469,7 +443,6 @@ static void write_execution(struct duet__json_writer *json, const struct duet__g
                      graph->makespan_s, "1970-01-01T00:00:00Z");
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const struct duet__graph_task *task = duet__graph_task(graph, i);
-
         duet__json_break(json, 4);
         duet__json_begin(json, NULL, '{');
         put_id(json, "id", 't', i);
@@ -488,7 +461,6 @@ void duet__graph_write_wfformat(FILE *stream, const void *data)
 {
     const struct duet__graph *graph = data;
     struct duet__json_writer writer = {.stream = stream}, *json = &writer;
-
     duet__json_print(json, "{name: %s, schemaVersion: %s\n workflow: {", graph->name, "1.5");
     write_specification(json, graph);
     write_execution(json, graph);

@@ -13,7 +13,6 @@ static int parse(const char *text, struct duet__graph *graph, struct duet_messag
 static void parsed(const char *text, struct duet__graph *graph)
 {
     const int error = parse(text, graph, hear());
-
     g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpint(error, ==, 0);
 }
@@ -22,7 +21,6 @@ static const uint32_t *after(const struct duet__graph *graph, size_t task, size_
 {
     size_t count;
     const uint32_t *tasks = duet__graph_after(graph, task, &count);
-
     g_assert_cmpuint(count, ==, wanted);
     return tasks;
 }
@@ -52,7 +50,6 @@ static void test_record(void)
     OWNED(duet__graph_fini) struct duet__graph graph;
     const struct duet__graph_access *access;
     size_t count;
-
     g_assert_true(duet__graph_is_starpu(record, strlen(record), "t.rec"));
     g_assert_false(duet__graph_is_starpu("digraph { JobId: 1 }", 20, "t.rec"));
     parsed(record, &graph);
@@ -84,7 +81,6 @@ static void test_measured(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
     const double *seconds;
-
     parsed(record, &graph);
     g_assert_cmpstr(graph.archs->pdata[0], ==, "cpu");
     g_assert_cmpstr(graph.archs->pdata[1], ==, "cuda");
@@ -119,7 +115,6 @@ static void test_modes(void)
             modes[i].mode);
         OWNED(duet__graph_fini) struct duet__graph graph;
         size_t count;
-
         parsed(text, &graph);
         /* the second access has no mode and is ignored */
         g_assert_cmpuint(duet__graph_accesses(&graph, 0, &count)->mode, ==, modes[i].wanted);
@@ -132,7 +127,6 @@ static void test_modes(void)
 static void test_groups(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     parsed(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW"))
                TASK(2, 2, TIMES(0, 2, 3) ACCESS("R") "DependsOn: 1\n")
                    TASK(3, 3, TIMES(0, 2, 3) ACCESS("R") "DependsOn: 1\n")
@@ -149,7 +143,6 @@ static void test_addresses(void)
 {
     struct duet__graph graph;
     size_t count;
-
     parsed(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW")) TASK(2, 2, TIMES(2, 3, 4) ACCESS("R")), &graph);
     g_assert_cmpuint(graph.data->len, ==, 2);
     g_assert_cmpuint(duet__graph_accesses(&graph, 1, &count)->data, ==, 1);
@@ -184,7 +177,6 @@ static void test_chains(void)
     enum { TASKS = 2000 };
     g_autoptr(GString) text = g_string_new(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW")));
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     for (int i = 2; i <= TASKS; i++)
         g_string_append_printf(text,
                                "Model: k\nJobId: %d\nSubmitOrder: %d\nDependsOn: %d\n"
@@ -223,11 +215,9 @@ static void test_bad(void)
         {TASK(1, 1, TIMES(0, 1, 2) "DependsOn: 2\n") TASK(2, 2, TIMES(0, 1, 2) "DependsOn: 1\n"),
          "t.rec: a cycle, no order of these is possible: job 2 (k), then job 1 (k)"},
     };
-
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_message message = {""};
         OWNED(duet__graph_fini) struct duet__graph graph;
-
         g_assert_cmpint(parse(cases[i].text, &graph, &message), ==, DUET_EPARSE);
         g_assert_cmpstr(message.text, ==, cases[i].message);
     }
@@ -246,7 +236,6 @@ static const char model[] =
 static GArray *times_of(const char *text, struct duet_message *message)
 {
     GArray *times = g_array_new(FALSE, FALSE, sizeof(struct duet__starpu_time));
-
     if (duet__starpu_times_parse(text, "k.host", times, message))
         g_clear_pointer(&times, g_array_unref);
     return times;
@@ -255,7 +244,6 @@ static GArray *times_of(const char *text, struct duet_message *message)
 static void test_model(void)
 {
     GArray *times = times_of(model, hear());
-
     g_assert_cmpstr(heard(), ==, "");
     g_assert_cmpfloat_with_epsilon(duet__starpu_seconds(times, "cpu", 0xa1), 3e-3, 1e-15);
     g_assert_cmpfloat_with_epsilon(duet__starpu_seconds(times, "cuda0", 0xa1), 1e-4, 1e-15);
@@ -290,13 +278,11 @@ static void test_fuzz(void)
     const guint64 rounds = 2 * (wanted ? g_ascii_strtoull(wanted, NULL, 10) : 1500);
     g_autoptr(GRand) random = g_rand_new_with_seed(1310);
     guint64 read[2] = {0};
-
     for (guint64 round = 0; round < rounds; round++) {
         g_autoptr(GString) text = g_string_new(round % 2 ? record : model);
         struct duet__graph graph;
         GArray *times;
         int error = 0;
-
         testing_mutate(text, random);
         if (round % 2) {
             error = parse(text->str, &graph, hear());

@@ -45,13 +45,11 @@ static bool next_line(struct reader *reader)
     while (!reader->numbers->len && !reader->error && *reader->at) {
         const bool remark = *reader->at == '#';
         size_t length;
-
         reader->line++;
         for (; (length = strcspn(reader->at += strspn(reader->at, " \t\r"), " \t\r\n"));
              reader->at += length) {
             char *end = NULL;
             const double value = g_ascii_strtod(reader->at, &end);
-
             if (!remark && (end != reader->at + length || isnan(value)))
                 fail(reader, "expected a number, not '%.*s'", (int)MIN(length, 20), reader->at);
             if (!remark)
@@ -66,7 +64,6 @@ static bool next_line(struct reader *reader)
 static double number(struct reader *reader, guint index, bool whole, double most)
 {
     double value = 0;
-
     if (index < reader->numbers->len)
         value = g_array_index(reader->numbers, double, index);
     else
@@ -88,7 +85,6 @@ static void read_edges(struct reader *reader, guint count, bool costs)
         const struct duet__graph_edge edge = {(uint32_t)from - reader->first - reader->dummies,
                                               reader->rows - reader->dummies,
                                               (uint64_t)(cost * bytes_of_cost)};
-
         if (from < reader->first)
             fail(reader, "there is no task %.0f: the first one is %u", from, reader->first);
         else if (!reader->dummies || from > reader->first)
@@ -103,7 +99,6 @@ static void read_row(struct reader *reader, uint32_t kernel)
                  seconds = number(reader, 1, false, DUET__GRAPH_SECONDS_MAX),
                  count = number(reader, 2, true, MOST);
     char name[16];
-
     if (!reader->rows)
         reader->first = (uint32_t)own;
     if (!reader->error && own - reader->first != reader->rows)
@@ -129,7 +124,6 @@ static void drop_end(struct reader *reader)
     struct duet__graph *graph = reader->graph;
     const uint32_t last = graph->tasks->len - 1;
     guint kept = 0;
-
     if (!graph->tasks->len || *duet__graph_seconds(graph, last) > 0)
         return;
     for (guint i = 0; i < reader->edges->len; i++)
@@ -138,7 +132,6 @@ static void drop_end(struct reader *reader)
     for (guint i = 0; i < reader->edges->len; i++) {
         const struct duet__graph_edge edge =
             g_array_index(reader->edges, struct duet__graph_edge, i);
-
         if (edge.to != last)
             g_array_index(reader->edges, struct duet__graph_edge, kept++) = edge;
     }
@@ -151,7 +144,6 @@ static void read_rows(struct reader *reader)
 {
     const uint32_t kernel = duet__graph_kernel(reader->graph, "task");
     double tasks = 0;
-
     if (next_line(reader))
         tasks = number(reader, 0, true, MOST);
     else
@@ -163,7 +155,6 @@ static void read_rows(struct reader *reader)
     for (guint i = 0; i < reader->edges->len && !reader->error; i++) {
         const struct duet__graph_edge *edge =
             &g_array_index(reader->edges, struct duet__graph_edge, i);
-
         if (edge->from >= reader->graph->tasks->len)
             reader->error = duet_fail(reader->message, DUET_EPARSE,
                                       "%.300s: task %s comes after task %u, which is not there",
@@ -183,7 +174,6 @@ int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t len
                             .message = message,
                             .numbers = numbers,
                             .edges = edges};
-
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     read_rows(&reader);
     if (reader.error)
@@ -195,7 +185,6 @@ int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t len
 static void write_row(FILE *stream, size_t number, double seconds, size_t after)
 {
     char digits[DUET__DIGITS_MAX];
-
     fprintf(stream, " %10zu %10s %10zu", number, duet__digits(seconds, digits), after);
 }
 
@@ -207,13 +196,11 @@ void duet__graph_write_stg(FILE *stream, const void *data)
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
     bool *followed = g_new0(bool, tasks + 1);
     size_t ends = tasks;
-
     fprintf(stream, "%11zu\n", tasks);
     write_row(stream, 0, 0, 0);
     for (size_t i = 0; i < tasks; i++) {
         size_t count;
         const struct duet__graph_edge *edges = duet__graph_walk_next(walk, &count);
-
         fputc('\n', stream);
         write_row(stream, i + 1, duet__graph_reference(graph, i), MAX(count, 1));
         if (!count)

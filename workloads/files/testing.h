@@ -17,7 +17,6 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
                                            DUET_COMMUTE, DUET_REDUCE, DUET_SCRATCH};
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
     g_autofree char *name = NULL;
-
     duet__graph_init(graph);
     graph->name = g_strdup("of \"numbers\"");
     graph->origin = g_strdup("a test");
@@ -32,7 +31,6 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
     for (unsigned i = 0; i < count; i++) {
         struct duet__graph_task *task =
             duet__graph_add(graph, duet__graph_kernel(graph, i % 3 ? "gemm" : "potrf"));
-
         task->work = g_rand_double(random) * 1e9;
         task->priority = g_rand_int_range(random, -3, 4);
         g_free(name);
@@ -46,7 +44,6 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
                                    modes[g_rand_int(random) % G_N_ELEMENTS(modes)]);
         for (int k = i ? g_rand_int_range(random, 0, 3) : 0; k > 0; k--) {
             const uint32_t before = g_rand_int(random) % i;
-
             g_array_append_val(graph->after, before);
         }
     }
@@ -59,7 +56,6 @@ static inline char *testing_written(void (*write)(FILE *stream, const void *grap
     char *text = NULL, *own;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
-
     write(stream, graph);
     g_assert_cmpint(fclose(stream), ==, 0);
     own = g_strdup(text);
@@ -72,7 +68,6 @@ static inline void testing_refused(const char *format, const char *text, const c
                                    const char *says)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
-
     duet__graph_init(&graph);
     FAILS(duet__graph_format_find(format)->read(&graph, text, strlen(text), path, hear()),
           DUET_EPARSE, says);

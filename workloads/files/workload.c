@@ -71,7 +71,6 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
     char *end = NULL;
     double speed = equals ? g_ascii_strtod(equals + 1, &end) : 0;
     bool met = false;
-
     if (!equals || equals == word || end == equals + 1 || *end || !(speed >= 1e-9 && speed <= 1e9))
         return duet_fail(message, DUET_EINVAL,
                          "--speed takes [KERNEL@]ARCH=X, X from 1e-9 to 1e9, not '%s'", text);
@@ -81,7 +80,6 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
                          text, kernel, graph->name);
     for (unsigned i = 0; i < width; i++) {
         const size_t length = (size_t)(equals - word);
-
         if (!(i < archs ? names_arch(word, length, &state->machine->archs[i])
                         : names_column(word, length, column_name(state, i - archs))))
             continue;
@@ -106,7 +104,6 @@ static double seconds_on(const struct state *state, size_t task, unsigned arch, 
     const double *seconds = duet__graph_seconds(state->graph, task);
     const double *speed =
         state->speed + (size_t)duet__graph_task(state->graph, task)->kernel * width;
-
     *column = (unsigned)state->column[arch];
     if (state->column[arch] >= 0 && !isnan(seconds[*column]))
         return fmax(seconds[*column], least_s);
@@ -122,7 +119,6 @@ static double kernel_cost(const void *args, const char *arch)
     const struct arguments *a = args;
     const struct duet_machine *machine = a->state->machine;
     unsigned i = 0, column;
-
     while (i < machine->arch_count && strcmp(machine->archs[i].name, arch) != 0)
         i++;
     return i < machine->arch_count ? seconds_on(a->state, a->task, i, &column) : 0;
@@ -131,7 +127,6 @@ static double kernel_cost(const void *args, const char *arch)
 static double kernel_flops(const void *args)
 {
     const struct arguments *a = args;
-
     return duet__graph_task(a->state->graph, a->task)->work;
 }
 
@@ -144,7 +139,6 @@ static double instant(const void *args, const char *arch)
 static void free_state(void *data)
 {
     struct state *state = data;
-
     if (!state)
         return;
     g_free(state->column);
@@ -160,7 +154,6 @@ static int make_state(void **out, const struct duet__problem *problem,
     struct state *state = *out = g_new0(struct state, 1);
     const size_t kernels = problem->graph->kernels->len;
     int error = 0;
-
     state->graph = problem->graph;
     state->machine = machine;
     state->columns = state->graph->archs->len;
@@ -187,7 +180,6 @@ static bool may_run(const char *where, const struct duet_arch *arch)
 {
     g_auto(GStrv) words = g_strsplit(where, ",", -1);
     bool may = !*where;
-
     for (char **word = words; *word; word++)
         may |= names_arch(*word, strlen(*word), arch);
     return may;
@@ -200,13 +192,11 @@ double *duet__graph_sources(const struct duet__problem *problem, const struct du
     double *sums = g_new0(double, kernels * machine->arch_count * columns + 1);
     void *state;
     unsigned column;
-
     (void)make_state(&state, problem, machine, NULL); /* runs report errors of the speeds */
     for (size_t i = 0; i < duet__graph_count(graph); i++)
         for (unsigned a = 0; a < machine->arch_count; a++) {
             const struct duet__graph_task *task = duet__graph_task(graph, i);
             const double s = seconds_on(state, i, a, &column);
-
             if (s > 0 && may_run(graph->wheres->pdata[task->where], &machine->archs[a]))
                 sums[(a * kernels + task->kernel) * columns + column] += s;
         }
@@ -268,7 +258,6 @@ static int make_codelet(struct build *b, const char *name,
         .flops = flops,
         .cost = cost,
     };
-
     *out = duet_codelet_find(b->runtime, name); /* registered by an earlier run */
     return *out ? 0 : duet_register_codelet(b->runtime, &desc, out);
 }
@@ -278,7 +267,6 @@ static int find_where(struct build *b, guint index, struct duet_message *message
 {
     const char *where = b->graph->wheres->pdata[index];
     g_auto(GStrv) words = g_strsplit(where, ",", -1);
-
     for (char **word = words; *word; word++)
         b->wheres[index] |=
             duet_where(b->runtime, strcmp(*word, "gpu") == 0 ? "cuda,opencl" : *word);
@@ -294,7 +282,6 @@ static int prepare(struct build *b, struct duet_message *message)
 {
     const struct duet__graph *graph = b->graph;
     int error = 0;
-
     b->codelets = g_new0(struct duet_codelet *, graph->kernels->len + 1);
     b->wheres = g_new0(uint64_t, graph->wheres->len);
     b->data = g_new0(struct datum, graph->data->len + 1);
@@ -317,7 +304,6 @@ static int prepare(struct build *b, struct duet_message *message)
 static int make_instant(struct build *b, const char *name, struct duet_codelet **out)
 {
     g_autoptr(GString) own = g_string_new(name);
-
     while (g_hash_table_contains(b->graph->kernel_index, own->str))
         g_string_append_c(own, '\'');
     return *out ? 0 : make_codelet(b, own->str, instant, NULL, out);
@@ -327,7 +313,6 @@ static int make_instant(struct build *b, const char *name, struct duet_codelet *
 static int make_reduction(struct build *b, struct duet_handle *handle)
 {
     int error = make_instant(b, "reduction init", &b->init);
-
     if (!error)
         error = make_instant(b, "reduction combine", &b->combine);
     return error ? error : duet_set_reduction(b->runtime, handle, b->init, b->combine);
@@ -341,7 +326,6 @@ static int find_handle(struct build *b, const struct duet__graph_access *access)
     const size_t bytes = MAX(data->bytes, 1);
     const bool fresh = !datum->handle;
     int error = 0;
-
     if (!datum->handle && !data->initial && access->mode == DUET_W) {
         datum->marks |= MADE;
         error = duet_register_temporary(b->runtime, bytes, 1, 1, &datum->handle);
@@ -364,10 +348,8 @@ static int release_unused(struct build *b, size_t task)
     const struct duet__graph_access *accesses = duet__graph_accesses(b->graph, task, &count);
     const uint32_t *after;
     int error = 0;
-
     for (size_t i = 0; i < count && !error; i++) {
         struct datum *datum = &b->data[accesses[i].data];
-
         if (--datum->uses == 0 && (datum->marks & (MADE | READ)) == (MADE | READ))
             error = duet_unregister_submit(b->runtime, datum->handle);
     }
@@ -386,7 +368,6 @@ static int join(struct build *b, int priority, guint *joins)
 {
     enum { MOST = 65535 };
     int error = 0;
-
     for (*joins = 0; b->after->len > MOST && !error; ++*joins) {
         struct duet_ref *all = NULL;
         const struct duet_task_extra extra = {
@@ -394,7 +375,6 @@ static int join(struct build *b, int priority, guint *joins)
             .after = (struct duet_ref *const *)(void *)b->after->data,
             .after_count = MOST,
         };
-
         error = make_instant(b, "join", &b->join);
         if (!error)
             error = duet_submit(b->runtime, &(struct duet_task_desc){.codelet = b->join,
@@ -416,12 +396,10 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     char label[DUET__GRAPH_LABEL_MAX];
     guint joins = 0;
     int error = 0;
-
     g_array_set_size(b->accesses, 0);
     g_array_set_size(b->after, 0);
     for (size_t i = 0; i < count && !error; i++) {
         struct duet_access access = {.mode = (enum duet_mode)accesses[i].mode};
-
         error = find_handle(b, &accesses[i]);
         access.handle = b->data[accesses[i].data].handle;
         g_array_append_val(b->accesses, access);
@@ -467,7 +445,6 @@ static int build(const struct duet__workload *self, struct duet_runtime *runtime
         .after = g_array_new(FALSE, FALSE, sizeof(struct duet_ref *)),
     };
     int error = make_state(state, problem, duet_runtime_machine(runtime), message);
-
     b.state = *state;
     if (!error)
         error = prepare(&b, message);
@@ -490,7 +467,6 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
          i++) {
         char label[DUET__GRAPH_LABEL_MAX];
         bool none = (duet__graph_accesses(problem->graph, i, &count), count == 0);
-
         (void)duet__graph_after(problem->graph, i, &count);
         if (none || count)
             return duet_fail(message, DUET_EINVAL,
@@ -505,7 +481,6 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
 static double flops(const struct duet__problem *problem)
 {
     double sum = 0;
-
     for (size_t i = 0; i < duet__graph_count(problem->graph); i++)
         sum += duet__graph_task(problem->graph, i)->work;
     return sum;
@@ -519,7 +494,6 @@ static uint64_t tasks(const struct duet__problem *problem)
 static uint64_t bytes(const struct duet__problem *problem)
 {
     uint64_t sum = 0;
-
     for (guint i = 0; i < problem->graph->data->len; i++)
         sum += duet__graph_datum(problem->graph, i)->bytes;
     return sum;
@@ -529,7 +503,6 @@ struct duet__workload duet__graph_workload(const struct duet__graph *graph)
 {
     /* the kernels have their own names, whatever the precision */
     static const char *const kernels[] = {NULL};
-
     return (struct duet__workload){
         .name = graph->name,
         .description = "a task graph from a file",
