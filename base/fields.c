@@ -18,10 +18,10 @@ static int read_number(const struct duet__json *at, const struct duet__field *fi
         field->when == DUET__NEEDED && isnan(field->unsaid) && duet__json_is_null(at)
             ? DUET_OK
             : duet__json_number(at, field->or_zero ? 0 : field->least, field->most, &number);
-    if (error == DUET_OK && field->or_zero && number > 0 && number < field->least)
+    if (!error && field->or_zero && number > 0 && number < field->least)
         error = duet__json_fail(at, DUET_EPARSE, "%g is out of range, expected 0 or %g to %g",
                                 number, field->least, field->most);
-    if (error == DUET_OK)
+    if (!error)
         *value = number;
     return error;
 }
@@ -30,12 +30,12 @@ static int read_text(const struct duet__json *at, const struct duet__field *fiel
 {
     const char *text = "";
     int error = duet__json_string(at, &text);
-    if (error == DUET_OK && field->room > 0 && (*text == '\0' || strlen(text) >= field->room))
+    if (!error && field->room > 0 && (*text == '\0' || strlen(text) >= field->room))
         error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is not of 1 to %u bytes", text,
                                 field->room - 1);
-    if (error == DUET_OK && field->kind == DUET__WORDS)
+    if (!error && field->kind == DUET__WORDS)
         (void)g_strlcpy(value, text, field->room);
-    else if (error == DUET_OK)
+    else if (!error)
         *(const char **)value = text;
     return error;
 }
@@ -44,7 +44,7 @@ static int read_copy(const struct duet__json *at, char **copy)
 {
     const char *text = NULL;
     int error = duet__json_string(at, &text);
-    if (error == DUET_OK)
+    if (!error)
         *copy = g_strdup(text);
     return error;
 }
@@ -53,7 +53,7 @@ static int read_digits(const struct duet__json *at, uint64_t *value)
 {
     const char *text = "";
     int error = duet__json_string(at, &text);
-    if (error == DUET_OK && !duet__scan_whole(text, 0, UINT64_MAX, value))
+    if (!error && !duet__scan_whole(text, 0, UINT64_MAX, value))
         error = duet__json_fail(at, DUET_EPARSE, "'%.40s' is no whole number", text);
     return error;
 }
@@ -64,7 +64,7 @@ static int read_choice(const struct duet__json *at, const struct duet__field *fi
     const char *text = NULL;
     char *known;
     int error = duet__json_string(at, &text);
-    if (error != DUET_OK)
+    if (error)
         return error;
     for (*choice = 0; field->choices[*choice] != NULL; ++*choice)
         if (g_ascii_strcasecmp(field->choices[*choice], text) == 0)
@@ -103,7 +103,7 @@ static int read_index(const struct duet__json *at, const struct duet__list *list
     char name[DUET_NAME_MAX], **array = member_at(root, list->array);
     const unsigned count = length_of(list, root);
     int error = duet__json_name(at, name, sizeof(name));
-    if (error != DUET_OK)
+    if (error)
         return error;
     for (*index = 0; *index < count; ++*index)
         if (strcmp(name_of(list, root, *index), name) == 0)
@@ -132,21 +132,21 @@ static int read_list(const struct duet__json *at, const struct duet__list *list,
                     ? DUET_OK
                     : duet__json_array(at, made && !list->inside ? length : list->least,
                                        made ? length : list->most, &count);
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (!made) {
         *(unsigned *)member_at(into, list->count) = count;
         *(void **)member_at(into, list->array) = g_malloc0_n(count + 1, list->size);
     }
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(at, i);
         if (value != NULL)
             error = read_field(&element, value, element_of(list, into, i), root);
         else
             error = duet__xml_record(&element, list->fields);
-        if (error == DUET_OK && value == NULL)
+        if (!error && value == NULL)
             error = duet__part_read(&element, list->fields, element_of(list, into, i), root);
-        if (error == DUET_OK && list->check != NULL)
+        if (!error && list->check != NULL)
             error = list->check(&element, root, i);
     }
     return error;
@@ -212,14 +212,14 @@ static int read_members(const struct duet__json *at, const struct duet__field *f
     for (; fields[count].key != NULL && count < MOST_FIELDS; count++)
         known[count] = fields[count].key;
     error = duet__json_keys(at, fields[count].when == DUET__OPTIONAL ? NULL : known);
-    for (; fields->key != NULL && error == DUET_OK; fields++) {
+    for (; fields->key != NULL && !error; fields++) {
         struct duet__json member = duet__json_member(at, fields->key);
         if (fields->kind == DUET__NUMBER && fields->when == DUET__OPTIONAL)
             *(double *)duet__field_at(fields, into) = fields->unsaid;
         if (!duet__json_present(&member) && (partial || !is_needed(fields, root)))
             continue;
         error = duet__xml_value(&member, fields);
-        if (error == DUET_OK)
+        if (!error)
             error = read_field(&member, fields, into, root);
     }
     return error;

@@ -51,11 +51,11 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
                           path, most_mib, kind);
     else if (errno && got < 0)
         error = duet_fail(message, DUET_EIO, "%s: cannot read: %s", path, g_strerror(errno));
-    if ((gzclose_r(file) != Z_OK || got < 0) && error == DUET_OK)
+    if ((gzclose_r(file) != Z_OK || got < 0) && !error)
         error = duet_fail(message, DUET_EPARSE,
                           "%s: the compressed data is damaged or ends too early", path);
     *length = all->len;
-    if (error == DUET_OK)
+    if (!error)
         *text = g_string_free(g_steal_pointer(&all), FALSE);
     return error;
 }

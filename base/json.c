@@ -169,7 +169,7 @@ int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each, v
 {
     unsigned count = 0;
     int error = duet__json_array(at, 0, INT_MAX, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json element = duet__json_element(at, i);
         error = each(&element, at->key, data);
     }
@@ -192,7 +192,7 @@ int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t mos
 {
     double number = 0;
     int error = duet__json_number(at, (double)least, (double)most, &number);
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (json_is_integer(at->node)) {
         *value = (uint64_t)json_integer_value(at->node);
@@ -211,7 +211,7 @@ int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned mo
 {
     uint64_t number = 0;
     int error = duet__json_integer(at, least, most, &number);
-    if (error == DUET_OK)
+    if (!error)
         *value = (unsigned)number;
     return error;
 }
@@ -256,7 +256,7 @@ int duet__json_name(const struct duet__json *at, char *name, size_t size)
 {
     const char *text = NULL;
     int error = duet__json_string(at, &text);
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (text == NULL || !duet__good_name(text, size))
         return duet__json_fail(at, DUET_EPARSE,
@@ -388,8 +388,8 @@ static int read_member(struct reader *reader, const char *key)
         return DUET_OK;
     do
         error = read_value(reader, key);
-    while (error == DUET_OK && take_char(reader, ','));
-    return error != DUET_OK || take_char(reader, ']') ? error : fail_expected(reader, "',' or ']'");
+    while (!error && take_char(reader, ','));
+    return error || take_char(reader, ']') ? error : fail_expected(reader, "',' or ']'");
 }
 
 /* Reads the members of the object at `place`, "" for the root. */
@@ -404,14 +404,14 @@ static int read_members(struct reader *reader, const char *place)
         return DUET_OK;
     do {
         error = read_key(reader, keys, &key);
-        if (error == DUET_OK && *place) {
+        if (!error && *place) {
             g_autofree char *whole = g_strdup_printf("%s.%s", place, key);
             error = read_member(reader, whole);
-        } else if (error == DUET_OK) {
+        } else if (!error) {
             error = read_member(reader, key);
         }
-    } while (error == DUET_OK && take_char(reader, ','));
-    return error != DUET_OK || take_char(reader, '}') ? error : fail_expected(reader, "',' or '}'");
+    } while (!error && take_char(reader, ','));
+    return error || take_char(reader, '}') ? error : fail_expected(reader, "',' or '}'");
 }
 
 int duet__json_each(const char *text, size_t length, const char *path, const char *const *inside,
@@ -420,7 +420,7 @@ int duet__json_each(const char *text, size_t length, const char *path, const cha
     struct reader reader = {path, text, text + length, message, 1, inside, each, data};
     int error = read_members(&reader, "");
     (void)take_char(&reader, ' ');
-    if (error == DUET_OK && reader.at != reader.end)
+    if (!error && reader.at != reader.end)
         error = fail_expected(&reader, "one object and nothing behind it");
     return error;
 }

@@ -98,15 +98,15 @@ static int check_names(const char *what, const char *first, size_t stride, unsig
     int error = DUET_OK;
     if (names == NULL)
         return duet_fail(message, DUET_ENOMEM, "machine: out of memory checking names");
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         names[i] = first + i * stride;
         if (!ended(names[i]) || names[i][0] == '\0')
             error = duet_fail(message, DUET_EINVAL, "%s %u: the name must have 1 to %d bytes", what,
                               i, DUET_NAME_MAX - 1);
     }
-    if (error == DUET_OK)
+    if (!error)
         qsort(names, count, sizeof(*names), by_name);
-    for (unsigned i = 1; i < count && error == DUET_OK; i++)
+    for (unsigned i = 1; i < count && !error; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
             error = duet_fail(message, DUET_EINVAL, "two %ss are named %s", what, names[i]);
     free(names);
@@ -121,14 +121,14 @@ static int check_all_names(const struct duet_machine *m, struct duet_message *me
                          DUET_NAME_MAX - 1);
     error =
         check_names("architecture", m->archs[0].name, sizeof(m->archs[0]), m->arch_count, message);
-    if (error == DUET_OK)
+    if (!error)
         error = check_names("node", m->nodes[0].name, sizeof(m->nodes[0]), m->node_count, message);
-    if (error == DUET_OK)
+    if (!error)
         error = check_names("worker", m->workers[0].name, sizeof(m->workers[0]), m->worker_count,
                             message);
-    if (error == DUET_OK && m->link_count > 0)
+    if (!error && m->link_count > 0)
         error = check_names("link", m->links[0].name, sizeof(m->links[0]), m->link_count, message);
-    for (unsigned i = 0; i < m->arch_count && error == DUET_OK; i++)
+    for (unsigned i = 0; i < m->arch_count && !error; i++)
         if (!ended(m->archs[i].backend) || m->archs[i].backend[0] == '\0')
             error = duet_fail(message, DUET_EINVAL,
                               "architecture %s: the backend must have 1 to %d bytes",
@@ -245,22 +245,22 @@ int duet_machine_check(const struct duet_machine *machine, struct duet_message *
         return duet_fail(message, DUET_EINVAL,
                          "machine: needs at least one architecture, node and worker");
     error = check_all_names(machine, message);
-    if (error == DUET_OK)
+    if (!error)
         error = check_nodes(machine, message);
-    if (error == DUET_OK)
+    if (!error)
         error = check_workers(machine, message);
-    if (error == DUET_OK)
+    if (!error)
         error = check_costs(&machine->costs, message);
-    if (error == DUET_OK && !not_negative(machine->sharing.bandwidth_Bps))
+    if (!error && !not_negative(machine->sharing.bandwidth_Bps))
         error = duet_fail(message, DUET_EINVAL,
                           "sharing: the bandwidth must be finite and not negative");
-    for (unsigned i = 0; i < machine->link_count && error == DUET_OK; i++)
+    for (unsigned i = 0; i < machine->link_count && !error; i++)
         if (!positive(machine->links[i].bandwidth_Bps))
             error = duet_fail(message, DUET_EINVAL,
                               "link %s: the bandwidth must be finite and positive",
                               machine->links[i].name);
     for (unsigned i = 0; i < machine->node_count; i++)
-        for (unsigned j = 0; j < machine->node_count && error == DUET_OK; j++)
+        for (unsigned j = 0; j < machine->node_count && !error; j++)
             error = check_route(machine, i, j, message);
     return error;
 }

@@ -14,8 +14,7 @@ static inline bool expected(const struct setting *setting, int error)
 {
     bool fails = setting->fail_kernel || setting->fail_copy || setting->loses || setting->breaks ||
                  setting->cancel_at || setting->cancel_step;
-    return error == DUET_OK || (error == DUET_EDATA && fails) ||
-           (error == DUET_ELOST && setting->loses) ||
+    return !error || (error == DUET_EDATA && fails) || (error == DUET_ELOST && setting->loses) ||
            (error == DUET_EIO && (setting->fail_kernel || setting->fail_copy)) ||
            (error == DUET_ETASK && setting->breaks) ||
            (error == DUET_ECANCELED && (setting->cancel_at || setting->cancel_step));

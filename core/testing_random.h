@@ -118,7 +118,7 @@ static inline void do_step(struct run *run, struct step *step)
             run->setting.world->before(run, step, NULL);
         int error = duet_unregister(run->duet, run->handles[h]);
         check_error(run, error);
-        step->anew = error != DUET_OK;
+        step->anew = error;
         touch_own(run, step);
         attach(run, h);
     } else {

@@ -93,11 +93,11 @@ static int add_curves(const struct duet__catalogue *c, const struct duet__device
                       struct duet__calibration *calibration, struct duet_message *message)
 {
     int error = DUET_OK;
-    for (unsigned i = 0; i < c->shape_count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < c->shape_count && !error; i++) {
         if (c->shapes[i].on_gpu != (device->cores == 0))
             continue;
         error = add_curve(c, device, &c->shapes[i], 'd', calibration, message);
-        if (error == DUET_OK)
+        if (!error)
             error = add_curve(c, device, &c->shapes[i], 's', calibration, message);
     }
     return error;
@@ -314,18 +314,18 @@ static int connect(struct assembling *s)
     unsigned groups = s->a->group_count;
     int error = DUET_OK;
     s->all_copy = groups > 0;
-    for (unsigned i = 1; i <= groups && error == DUET_OK; i++) {
+    for (unsigned i = 1; i <= groups && !error; i++) {
         const struct duet__device *gpu = s->devices[i];
         s->all_copy =
             s->all_copy && !gpu->no_peer && strcmp(gpu->backend, s->devices[1]->backend) == 0;
         s->linked += is_linked(s, i);
         error = is_linked(s, i) ? add_fabric(s, i) : DUET_OK;
     }
-    if (error == DUET_OK && s->a->fabric != DUET_FABRIC_NONE && s->linked == 0)
+    if (!error && s->a->fabric != DUET_FABRIC_NONE && s->linked == 0)
         return duet_fail(s->message, DUET_EINVAL, "%s has no links for --%s%s",
                          groups > 0 ? s->devices[1]->name : "a machine without --gpus", option,
                          groups > 1 ? ", nor have the others" : "");
-    if (error == DUET_OK && (groups > 1 || s->linked < groups))
+    if (!error && (groups > 1 || s->linked < groups))
         add_pcie_peers(s);
     return error;
 }
@@ -376,22 +376,22 @@ static int assembly_make(struct assembling *s)
                                                    .link_count = assembly->link_count};
     int error;
     error = find_devices(s);
-    if (error != DUET_OK)
+    if (error)
         return error;
     set_processors(s);
     if (out->gpu_count > 0)
         set_gpus(s);
     error = connect(s);
-    if (error == DUET_OK) {
+    if (!error) {
         machine_describe(s);
         error = duet__check_options(out, &options, s->message);
     }
-    if (error == DUET_OK)
+    if (!error)
         duet__change_links(out, &options);
-    if (error == DUET_OK && out->gpu_count > 0) /* a switch of another width says its own */
+    if (!error && out->gpu_count > 0) /* a switch of another width says its own */
         out->kinds[0].to_device.bandwidth_Bps = out->kinds[0].to_host.bandwidth_Bps =
             out->switches[0].to_device_Bps;
-    for (unsigned i = 0; i < out->arch_count && error == DUET_OK; i++)
+    for (unsigned i = 0; i < out->arch_count && !error; i++)
         error = add_curves(s->c, s->devices[i], &out->calibration, s->message);
     return error;
 }

@@ -107,7 +107,7 @@ int duet__catalogue_read(struct duet__catalogue *out, const char *text, size_t l
     int error;
     memset(out, 0, sizeof(*out));
     error = duet__json_parse(text, length, path, message, &root);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__fields_read(&root, catalogue_fields, out);
     duet__json_close(&root);
     return error;
@@ -125,7 +125,7 @@ int duet__catalogue_load(struct duet__catalogue *out, struct duet_message *messa
         if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
             continue;
         error = duet__read_file(path, &text, &length, message);
-        if (error == DUET_OK)
+        if (!error)
             error = duet__catalogue_read(out, text, length, path, message);
         out->path = g_steal_pointer(&path);
         return error;

@@ -444,7 +444,7 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     struct duet_machine *machine = plan->machine;
     int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
                                   LINKS_EACH * plan->gpus + 2 * (DUET_PEERS + d->socket_count + 1));
-    if (error != DUET_OK)
+    if (error)
         return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,
                          duet_strerror(error));
     machine->link_count = 0; /* the number of links so far */
@@ -467,7 +467,7 @@ static int make_machine(struct plan *plan, struct duet_message *message)
                 make_peer_route(plan, i, j);
     }
     error = duet_machine_check(machine, message);
-    if (error != DUET_OK)
+    if (error)
         duet_machine_fini(machine);
     return error;
 }
@@ -480,7 +480,7 @@ int duet__derive(const struct duet__platform *platform,
     int error;
     plan_init(&plan, platform, options, machine);
     error = choose_workers(&plan, message);
-    if (error == DUET_OK) {
+    if (!error) {
         duet__change_links(&plan.d, options);
         error = make_machine(&plan, message);
     }

@@ -160,22 +160,22 @@ static int read_peers(const struct duet__json *at, void *into, void *root)
     struct duet__platform *p = root;
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET_PEERS - DUET_REACHES, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json element = duet__json_element(at, i);
         struct duet__platform_peer peer = {.arch = DUET__NOWHERE};
         unsigned place = DUET_REACHES;
         error = duet__part_read(&element, peer_fields, &peer, root);
-        if (error == DUET_OK && peer.arch != DUET__NOWHERE)
+        if (!error && peer.arch != DUET__NOWHERE)
             error = check_backend(&element, &p->archs[peer.arch], false);
         while (p->peers[place].name[0] != '\0' &&
                (p->peers[place].reach != peer.reach || p->peers[place].arch != peer.arch))
             place++;
         place = peer.arch == DUET__NOWHERE ? peer.reach : place;
-        if (error == DUET_OK && p->peers[place].name[0] != '\0')
+        if (!error && p->peers[place].name[0] != '\0')
             error = duet__json_fail(&element, DUET_EPARSE, "a second kind of this reach");
-        if (error == DUET_OK)
+        if (!error)
             error = check_kind_name(&element, p, p->kind_count, peer.name);
-        if (error == DUET_OK)
+        if (!error)
             p->peers[place] = peer;
     }
     return error;
@@ -234,16 +234,16 @@ static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
     struct duet__platform *p = root;
     unsigned count = 0, device = 0;
     int error = duet__json_array(at, 1, DUET__MAX_GPUS, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(at, i);
         error = duet__json_unsigned(&element, 0, DUET__MAX_GPUS, &device);
-        if (error == DUET_OK && device >= p->gpu_count)
+        if (!error && device >= p->gpu_count)
             error = duet__json_fail(&element, DUET_EPARSE, "no GPU %u (there are %u, from 0)",
                                     device, p->gpu_count);
-        else if (error == DUET_OK && p->gpus[device].position != DUET__NOWHERE)
+        else if (!error && p->gpus[device].position != DUET__NOWHERE)
             error = duet__json_fail(&element, DUET_EPARSE, "GPU %u is behind switch %u already",
                                     device, p->gpus[device].position);
-        else if (error == DUET_OK)
+        else if (!error)
             p->gpus[device].position =
                 (unsigned)((struct duet__platform_switch *)into - p->switches);
     }
@@ -294,12 +294,12 @@ static int read_order(const struct duet__json *at, void *into, void *root)
     unsigned count = 0;
     int error = duet__json_array(at, p->gpu_count, p->gpu_count, &count);
     p->order = g_new0(unsigned, p->gpu_count + 1);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(at, i);
         error = duet__json_unsigned(&element, 0, count - 1, &p->order[i]);
-        if (error == DUET_OK && seen[p->order[i]])
+        if (!error && seen[p->order[i]])
             error = duet__json_fail(&element, DUET_EPARSE, "GPU %u is there twice", p->order[i]);
-        if (error == DUET_OK)
+        if (!error)
             seen[p->order[i]] = true;
     }
     g_free(seen);
@@ -367,9 +367,9 @@ static int read_states(const struct duet__json *at, void *into, void *root)
     const struct duet__json factors = duet__json_member(at, "factors");
     unsigned count = 0;
     int error = duet__part_read(at, states_fields, states, root);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__json_array(&factors, DUET__STATES, DUET__STATES, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json element = duet__json_element(&factors, i);
         error = duet__json_number(&element, i ? states->factor[i - 1] : 1 / MOST_RATIO, MOST_RATIO,
                                   &states->factor[i]);
@@ -409,9 +409,9 @@ static int read_network(const struct duet__json *at, void *into, void *root)
     struct duet_message why = {""};
     const char *text = NULL;
     int error = duet__part_read(at, network_fields, network, root);
-    if (error == DUET_OK && duet__json_present(&shape)) {
+    if (!error && duet__json_present(&shape)) {
         error = duet__json_string(&shape, &text);
-        if (error == DUET_OK && duet__network_read_shape(network, text, &why) != DUET_OK)
+        if (!error && duet__network_read_shape(network, text, &why) != DUET_OK)
             error = duet__json_fail(&shape, DUET_EPARSE, "%s", why.text);
     }
     return error;

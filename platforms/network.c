@@ -329,7 +329,7 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
     colon = strchr(figures, ':');
     kind = g_strndup(figures, colon ? (gsize)(colon - figures) : strlen(figures));
     error = read_kind(&r, kind);
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (known) {
         const unsigned given = r.network.kind;
@@ -347,13 +347,13 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
     }
     if (colon != NULL || !known || r.network.kind == DUET__NETWORK_FILE)
         error = read_figures(&r, colon != NULL ? colon + 1 : "");
-    for (char **setting = settings; *setting != NULL && error == DUET_OK; setting++)
+    for (char **setting = settings; *setting != NULL && !error; setting++)
         error = read_setting(&r, *setting);
     if (r.network.rendezvous_s < 0)
         r.network.rendezvous_s = r.network.kind == DUET__NETWORK_FILE
                                      ? 2e-6
                                      : fmin(2 * r.network.latency_s, MOST_SECONDS);
-    if (error == DUET_OK)
+    if (!error)
         *out = r.network;
     return error;
 }

@@ -158,7 +158,7 @@ int duet__check_options(const struct duet__platform *platform,
                          "the memory of GPUs is given twice, in bytes and as a part");
     if (options->link_count > 0 && options->links == NULL)
         return duet_fail(message, DUET_EINVAL, "link_count without links");
-    for (size_t i = 0; i < options->link_count && error == DUET_OK; i++)
+    for (size_t i = 0; i < options->link_count && !error; i++)
         error = check_link(&options->links[i], names, message);
     return error;
 }
@@ -258,10 +258,10 @@ int duet__subset(const struct duet__platform *platform,
 {
     unsigned cpus = 0, gpus = 0;
     int error = choose_counts(platform, options, &cpus, &gpus, message);
-    if (error != DUET_OK)
+    if (error)
         return error;
     error = duet_machine_copy(machine, &platform->fixed);
-    if (error != DUET_OK)
+    if (error)
         return duet_fail(message, error, "%s: %s", platform->name, duet_strerror(error));
     change_links(machine, options);
     keep_workers(machine, cpus, gpus, options);
@@ -271,7 +271,7 @@ int duet__subset(const struct duet__platform *platform,
                           platform->name);
     else
         error = duet_machine_check(machine, message);
-    if (error != DUET_OK)
+    if (error)
         duet_machine_fini(machine);
     return error;
 }

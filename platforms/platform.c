@@ -77,9 +77,9 @@ static int read_times(struct duet__platform *platform, const char *path, const c
     g_autofree char *file = g_build_filename(directory, name, NULL), *text = NULL;
     size_t length = 0;
     int error = duet__read_file(file, &text, &length, message);
-    if (error == DUET_OK)
+    if (!error)
         add_digest(platform, text, length);
-    return error == DUET_OK ? duet__read_calibration(platform, text, length, file, message) : error;
+    return error ? error : duet__read_calibration(platform, text, length, file, message);
 }
 
 /* Builds a machine, so that a bad description is refused when it is read, not when it is used. */
@@ -93,7 +93,7 @@ static int try_machine(const struct duet__platform *platform, const char *path,
     struct duet_message why = {""};
     int error = duet__platform_build(platform, &options, &machine, &why);
     duet_machine_fini(&machine);
-    if (error != DUET_OK)
+    if (error)
         duet_fail(message, error, "%s: %s", path, why.text);
     return error;
 }
@@ -108,11 +108,11 @@ int duet__platform_parse(const char *text, size_t length, const char *path, bool
         error = duet__read_xml(platform, text, length, path, &times, message);
     else
         error = duet__read_description(platform, text, length, path, &times, message);
-    if (error == DUET_OK && times != NULL)
+    if (!error && times != NULL)
         error = read_times(platform, path, times, message);
-    if (error == DUET_OK && !xml)
+    if (!error && !xml)
         error = try_machine(platform, path, message);
-    if (error != DUET_OK)
+    if (error)
         g_clear_pointer(&platform, duet__platform_free);
     *out = platform;
     return error;
@@ -128,10 +128,10 @@ int duet__platform_load(const char *name, struct duet__platform **out, struct du
     if (path == NULL)
         return not_found(name, message);
     error = duet__read_file(path, &text, &length, message);
-    if (error == DUET_OK)
+    if (!error)
         error =
             duet__platform_parse(text, length, path, g_str_has_suffix(path, ".xml"), out, message);
-    if (error == DUET_OK && is_path(name)) {
+    if (!error && is_path(name)) {
         g_autofree char *file = g_canonicalize_filename(path, NULL);
         (*out)->file = g_intern_string(file);
         add_digest(*out, text, length);
@@ -193,7 +193,7 @@ int duet__platform_build(const struct duet__platform *platform,
 {
     int error = duet__check_options(platform, options, message);
     memset(machine, 0, sizeof(*machine));
-    if (error != DUET_OK)
+    if (error)
         return error;
     return duet__is_fixed(platform) ? duet__subset(platform, options, machine, message)
                                     : duet__derive(platform, options, machine, message);

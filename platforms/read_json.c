@@ -65,10 +65,10 @@ static int read_points(const struct duet__json *at, struct duet__platform *p,
     unsigned count = 0;
     int error = duet__json_array(&list, 1, DUET__MAX_POINTS, &count);
     points = g_new0(struct duet__point, count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(&list, i);
         error = duet__part_read(&element, duet__point_fields, &points[i], p);
-        if (error == DUET_OK)
+        if (!error)
             error = read_work(&element, &unit, &points[i].work);
         points[i].origin = g_intern_string(points[i].origin);
         if (is_estimated(points[i].origin ? points[i].origin
@@ -78,9 +78,9 @@ static int read_points(const struct duet__json *at, struct duet__platform *p,
     }
     curve->points = points;
     curve->count = count;
-    if (error == DUET_OK) {
+    if (!error) {
         error = duet__calibration_add(&p->calibration, curve, &why);
-        if (error != DUET_OK)
+        if (error)
             error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
     }
     g_free(points);
@@ -92,17 +92,17 @@ static int read_curves(const struct duet__json *at, struct duet__platform *p)
 {
     unsigned count = 0;
     int error = duet__json_array(at, 0, DUET__MAX_CURVES, &count);
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         struct duet__json element = duet__json_element(at, i);
         struct duet__json origin = duet__json_member(&element, "origin");
         struct duet__curve curve = {.kernel = ""};
         error = duet__part_read(&element, duet__curve_fields, &curve, p);
-        if (error == DUET_OK)
+        if (!error)
             error = check_arch(&element, p, curve.arch);
-        if (error == DUET_OK && p->origin == NULL)
+        if (!error && p->origin == NULL)
             error = duet__json_string(&origin, &curve.origin);
         curve.origin = g_intern_string(curve.origin);
-        if (error == DUET_OK)
+        if (!error)
             error = read_points(&element, p, &curve);
     }
     return error;
@@ -124,7 +124,7 @@ static int read_times(const struct duet__json *root, struct duet__platform *p, c
                                "missing, expected kernel times here, or under calibration the name "
                                "of a file that has them");
     error = duet__json_name(&name, file, sizeof(file));
-    if (error == DUET_OK)
+    if (!error)
         *calibration = g_strdup(file);
     return error;
 }
@@ -164,14 +164,14 @@ static int open_document(struct duet__platform *p, const char *text, size_t leng
     struct duet__json at;
     unsigned schema = 0;
     int error = duet__json_parse(text, length, path, message, root);
-    if (error != DUET_OK)
+    if (error)
         return error;
     at = duet__json_member(root, "schema");
     error = duet__json_keys(root, NULL);
-    if (error == DUET_OK) /* schema first: another one has other keys */
+    if (!error) /* schema first: another one has other keys */
         error = duet__json_unsigned(&at, 1, DUET__MAX_SCHEMA, &schema);
     g_clear_pointer(&p->origin, g_free);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__fields_read(root, fields, p);
     return error;
 }
@@ -181,9 +181,9 @@ int duet__read_description(struct duet__platform *p, const char *text, size_t le
 {
     struct duet__json root;
     int error = open_document(p, text, length, path, duet__platform_fields, message, &root);
-    if (error == DUET_OK)
+    if (!error)
         error = complete_switches(&root, p);
-    if (error == DUET_OK)
+    if (!error)
         error = read_times(&root, p, calibration);
     duet__json_close(&root);
     return error;
@@ -195,7 +195,7 @@ int duet__read_calibration(struct duet__platform *p, const char *text, size_t le
     struct duet__json root, curves;
     int error = open_document(p, text, length, path, duet__times_fields, message, &root);
     curves = duet__json_member(&root, "curves");
-    if (error == DUET_OK)
+    if (!error)
         error = read_curves(&curves, p);
     duet__json_close(&root);
     return error;

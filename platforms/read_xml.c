@@ -122,16 +122,16 @@ static int check_link(const struct duet__json *at, void *root, unsigned index)
     const char *name = NULL;
     int error = duet__json_string(&id, &name);
     link->first = zone->machine_links->len;
-    if (error == DUET_OK &&
+    if (!error &&
         !link->is_latency) { /* links for latencies have names that no link of a machine has */
         error = duet__json_name(&id, plain, sizeof(plain) - (duplex ? strlen("_DOWN") : 0));
         add_link(zone, link, name, duplex ? "_UP" : "");
         if (duplex)
             add_link(zone, link, name, "_DOWN");
     }
-    if (error == DUET_OK && zone->machine_links->len > UINT16_MAX)
+    if (!error && zone->machine_links->len > UINT16_MAX)
         error = duet__json_fail(at, DUET_EPARSE, "too many links, the most is %d", UINT16_MAX);
-    if (error == DUET_OK && !g_hash_table_insert(zone->by_name, (char *)(uintptr_t)name, link))
+    if (!error && !g_hash_table_insert(zone->by_name, (char *)(uintptr_t)name, link))
         error = duet__json_fail(at, DUET_EPARSE, "link %s is there twice", name);
     return error;
 }
@@ -177,9 +177,9 @@ static int read_crossing(const struct duet__json *at, struct zone *zone, struct 
     const char *name = NULL;
     unsigned direction = NONE;
     int error = duet__part_read(at, crossing_fields, &direction, zone);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__json_string(&id, &name);
-    if (error != DUET_OK)
+    if (error)
         return error;
     link = g_hash_table_lookup(zone->by_name, name);
     if (link == NULL)
@@ -206,11 +206,11 @@ static int check_route(const struct duet__json *at, void *root, unsigned index)
     unsigned count = 0;
     int error = duet__json_array(&crossings, 1, UINT_MAX, &count);
     route->there.bandwidth_Bps = route->back.bandwidth_Bps = INFINITY;
-    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json element = duet__json_element(&crossings, i);
         error = read_crossing(&element, zone, route);
     }
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (route->there.count == 0)
         return duet__json_fail(at, DUET_EPARSE, "a route crosses 1 to %d links, not 0",
@@ -269,7 +269,7 @@ static int read_version(const struct duet__json *at, void *into, void *root)
 {
     const char *version = NULL;
     int error = duet__json_string(at, &version);
-    if (error == DUET_OK && strcmp(version, "4") != 0 && !g_str_has_prefix(version, "4."))
+    if (!error && strcmp(version, "4") != 0 && !g_str_has_prefix(version, "4."))
         error = duet__json_fail(at, DUET_EPARSE, "\"%.60s\" is not read, only 4.x", version);
     return error;
 }
@@ -343,7 +343,7 @@ static int make_machine(const struct duet__json *at, const struct zone *zone,
     struct duet_message why = {""};
     int error = duet_machine_init(machine, p->arch_count, zone->host_count, zone->worker_count,
                                   zone->machine_links->len);
-    if (error != DUET_OK)
+    if (error)
         return duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error,
                                "no architecture, or no worker");
     memcpy(machine->name, p->name, sizeof(machine->name));
@@ -361,16 +361,16 @@ static int make_machine(const struct duet__json *at, const struct zone *zone,
     machine->sharing = p->sharing;
     machine->cores = p->cores;
     machine->first_waits = p->first_waits;
-    for (unsigned i = 0; i < zone->route_count && error == DUET_OK; i++) {
+    for (unsigned i = 0; i < zone->route_count && !error; i++) {
         const struct route *r = &zone->routes[i];
         error = fill_route(at, zone, r->from, r->to, &r->there, machine);
-        if (error == DUET_OK && !r->one_way)
+        if (!error && !r->one_way)
             error = fill_route(at, zone, r->to, r->from, &r->back, machine);
     }
-    if (error != DUET_OK)
+    if (error)
         return error;
     error = duet_machine_check(machine, &why);
-    if (error != DUET_OK)
+    if (error)
         error = duet__json_fail(at, error == DUET_EINVAL ? DUET_EPARSE : error, "%s", why.text);
     return error;
 }
@@ -381,13 +381,13 @@ static int read_zone(const struct duet__json *at, void *into, void *root)
     const struct duet__json element = duet__json_element(at, 0);
     unsigned count = 0;
     int error = duet__json_array(at, 1, 1, &count);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__fields_read(&element, zone_fields, zone);
-    if (error == DUET_OK)
+    if (!error)
         error = check_zone(&element, zone);
-    if (error == DUET_OK && zone->platform.arch_count + zone->worker_count == 0)
+    if (!error && zone->platform.arch_count + zone->worker_count == 0)
         invent_workers(zone);
-    if (error == DUET_OK)
+    if (!error)
         error = make_machine(&element, zone, &zone->platform.fixed);
     return error;
 }
@@ -406,9 +406,9 @@ int duet__read_xml(struct duet__platform *platform, const char *text, size_t len
                         .machine_links = g_array_new(FALSE, FALSE, sizeof(struct duet_link))};
     struct duet__json root;
     int error = duet__xml_parse(text, length, path, "platform", message, &root);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__fields_read(&root, document_fields, &zone);
-    if (error == DUET_OK) {
+    if (!error) {
         memcpy(platform->name, zone.platform.name, sizeof(platform->name));
         platform->description = g_strdup_printf("read from the SimGrid platform %s", path);
         platform->fixed = zone.platform.fixed;

@@ -38,7 +38,7 @@ static int look_at_file(const char *path, enum duet__write how, struct duet__pla
     int error = check_path(path, message);
     /* a link that leads nowhere would also be replaced */
     bool there = g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
-    if (error != DUET_OK || how == DUET_WRITE_REPLACE || !there)
+    if (error || how == DUET_WRITE_REPLACE || !there)
         return error;
     if (how == DUET_WRITE_NEW)
         return duet_fail(message, DUET_EINVAL,
@@ -136,14 +136,14 @@ static int platform_merge(struct duet__platform *p, struct duet__platform *old,
     const char *origin = g_intern_string(old->origin);
     int error = DUET_OK;
     forget_misses(old, &p->sharing);
-    for (size_t i = 0; i < measured->count && error == DUET_OK; i++)
+    for (size_t i = 0; i < measured->count && !error; i++)
         error =
             curves_join(&measured->curves[i], counterpart(&old->calibration, &measured->curves[i]),
                         origin, &all, message);
-    for (size_t i = 0; i < old->calibration.count && error == DUET_OK; i++)
+    for (size_t i = 0; i < old->calibration.count && !error; i++)
         if (counterpart(measured, &old->calibration.curves[i]) == NULL)
             error = curves_join(NULL, &old->calibration.curves[i], origin, &all, message);
-    if (error != DUET_OK) {
+    if (error) {
         duet__calibration_fini(&all);
         return error;
     }
@@ -255,15 +255,15 @@ int duet__platform_pool(struct duet__platform *platform, const struct duet__cali
     const char *common = platform->origin != NULL ? platform->origin : "";
     struct duet__calibration all = {.count = 0};
     int error = DUET_OK;
-    for (size_t i = 0; i < old->count && error == DUET_OK; i++) {
+    for (size_t i = 0; i < old->count && !error; i++) {
         const struct duet__curve *more = counterpart(run, &old->curves[i]);
         error = more == NULL ? duet__calibration_add(&all, &old->curves[i], message)
                              : pool_curves(more, &old->curves[i], common, origin, &all, message);
     }
-    for (size_t i = 0; i < run->count && error == DUET_OK; i++)
+    for (size_t i = 0; i < run->count && !error; i++)
         if (counterpart(old, &run->curves[i]) == NULL)
             error = pool_curves(&run->curves[i], NULL, common, origin, &all, message);
-    if (error == DUET_OK) {
+    if (!error) {
         all.states = old->states;
         duet__calibration_fini(&platform->calibration);
         platform->calibration = all;
@@ -286,9 +286,9 @@ static int format_checked(const struct duet__platform *p, const char *path, char
     int error;
     *text = duet__platform_text(p);
     error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
-    if (error == DUET_OK) {
+    if (!error) {
         error = duet__platform_build(again, &whole, &machine, &why);
-        if (error != DUET_OK)
+        if (error)
             duet_fail(message, error, "%s: %s", path, why.text);
     }
     duet_machine_fini(&machine);
@@ -302,11 +302,11 @@ int duet__platform_write(struct duet__platform *platform, const char *path, enum
     struct duet__platform *old = NULL;
     char *text = NULL;
     int error = look_at_file(path, how, &old, message);
-    if (error == DUET_OK && old != NULL)
+    if (!error && old != NULL)
         error = platform_merge(platform, old, message);
-    if (error == DUET_OK)
+    if (!error)
         error = format_checked(platform, path, &text, message);
-    if (error == DUET_OK)
+    if (!error)
         error = duet__write_file(path, text, message);
     free(text);
     duet__platform_free(old);
@@ -318,9 +318,9 @@ int duet__platform_may_write(const char *path, enum duet__write how, struct duet
     struct duet__platform *old = NULL;
     g_autofree char *folder = g_path_get_dirname(path);
     int error = look_at_file(path, how, &old, message);
-    if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
+    if (!error && !g_file_test(folder, G_FILE_TEST_IS_DIR))
         error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);
-    else if (error == DUET_OK && g_access(folder, W_OK) != 0)
+    else if (!error && g_access(folder, W_OK) != 0)
         error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
     duet__platform_free(old);
     return error;

@@ -197,9 +197,8 @@ static int check_text(const char *text, const char *path, struct duet_message *m
     g_autofree char *times = NULL;
     int error = duet__read_xml(&again, text, strlen(text), path, &times, &why);
     duet__platform_fini(&again);
-    return error == DUET_OK
-               ? DUET_OK
-               : duet_fail(message, DUET_EINVAL, "the machine cannot be written: %s", why.text);
+    return error ? duet_fail(message, DUET_EINVAL, "the machine cannot be written: %s", why.text)
+                 : DUET_OK;
 }
 
 int duet__platform_write_xml(const struct duet_machine *machine, const struct duet__platform *from,
@@ -211,7 +210,7 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
     g_autofree char *times_path = g_strconcat(path, ".kernels.json", NULL);
     g_autofree char *times_name = g_path_get_basename(times_path), *text = NULL;
     int error = duet_machine_check(machine, message);
-    if (error != DUET_OK)
+    if (error)
         return error;
     if (!g_str_has_suffix(path, ".xml"))
         return duet_fail(message, DUET_EINVAL,
@@ -221,10 +220,10 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
                          "%s: the file's name must have letters, digits or _-.:+ only", path);
     text = format_xml(machine, calibration, timed ? times_name : NULL);
     error = check_text(text, path, message);
-    if (error == DUET_OK && timed) { /* times first: a platform that is there finds them */
+    if (!error && timed) { /* times first: a platform that is there finds them */
         char *times = duet__format_times(from);
         error = duet__write_file(times_path, times, message);
         free(times);
     }
-    return error == DUET_OK ? duet__write_file(path, text, message) : error;
+    return error ? error : duet__write_file(path, text, message);
 }

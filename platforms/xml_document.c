@@ -24,7 +24,7 @@ static void conversion_fail(struct conversion *c, const xmlNode *node, const cha
 {
     g_autofree char *what = NULL;
     va_list args;
-    if (c->error != DUET_OK)
+    if (c->error)
         return;
     va_start(args, format);
     what = g_strdup_vprintf(format, args);
@@ -111,8 +111,7 @@ static json_t *convert(struct conversion *c, const xmlNode *node)
     json_t *object = with_line(c, node, json_object());
     for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
         json_object_set_new(object, (const char *)a->name, json_string(value_of(a)));
-    for (xmlNode *child = node->children, *next; child != NULL && c->error == DUET_OK;
-         child = next) {
+    for (xmlNode *child = node->children, *next; child != NULL && !c->error; child = next) {
         next = child->next;
         add_child(c, child, object);
         xmlUnlinkNode(child); /* never holds the whole document twice */
@@ -145,7 +144,7 @@ int duet__xml_parse(const char *text, size_t length, const char *path, const cha
         root->lines = c.lines = g_hash_table_new(NULL, NULL);
         root->node = convert(&c, top);
     }
-    if (c.error != DUET_OK)
+    if (c.error)
         duet__json_close(root);
     xmlFreeDoc(document);
     return c.error;

@@ -250,7 +250,7 @@ static int give_piece(void *arg, const struct duet__piece *piece)
     given->end_step = piece->end_step;
     int error = giving->self->backend->copy(giving->self->opened, given);
     giving->pieces += !error;
-    giving->refused = error != DUET_OK;
+    giving->refused = error;
     return error;
 }
 

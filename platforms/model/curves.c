@@ -74,7 +74,7 @@ int duet__calibration_add(struct duet__calibration *calibration, const struct du
 {
     struct duet__curve curve = *given, *curves;
     int error = check_curve(given, message);
-    if (error != DUET_OK)
+    if (error)
         return error;
     for (size_t i = 0; i < calibration->count; i++)
         if (is_of(&calibration->curves[i], curve.kernel, curve.arch) &&

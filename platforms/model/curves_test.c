@@ -19,9 +19,9 @@ static int curve_at(const struct duet__curve *curve, double work, bool extrapola
 {
     struct duet__point point;
     int error = duet__curve_point(curve, work, extrapolate, &point);
-    if (error == DUET_OK && mean_s != NULL)
+    if (!error && mean_s != NULL)
         *mean_s = point.mean_s;
-    if (error == DUET_OK && deviation_s != NULL)
+    if (!error && deviation_s != NULL)
         *deviation_s = point.deviation_s;
     return error;
 }
