@@ -57,7 +57,7 @@ void drop_folder(char **path);
 /* Defines the main function of a file whose tests are these functions without parameters. */
 #define TEST_MAIN(...) TEST_MAIN_BY(0, #__VA_ARGS__, __VA_ARGS__)
 #define TEST_MAIN_BY(add, names, ...) TEST_MAIN_OF(1, add, names, __VA_ARGS__)
-/* Likewise; without the condition the tests are skipped. */
+/* As TEST_MAIN; without the condition all tests of the file are skipped. */
 #define TEST_MAIN_IF(condition, ...) TEST_MAIN_OF(condition, 0, #__VA_ARGS__, __VA_ARGS__)
 #define TEST_MAIN_OF(condition, add, names, ...)                                                   \
     int main(int argc, char **argv)                                                                \
