@@ -333,16 +333,17 @@ static int by_rank(const void *a, const void *b)
     return (left->value > right->value) - (left->value < right->value);
 }
 
-/* Sets usual[i] for the executions of a group: the median over equal runs. `room` has as many
- * elements. */
+/* Sets usual[i] for the executions of a group: the median over equal runs, or over all runs on as
+ * many workers. `room` has as many elements. */
 static void find_usual(const struct duet__executions *all, const struct duet__group *group,
-                       struct ranked *room, double *usual)
+                       bool equal, struct ranked *room, double *usual)
 {
     size_t count = group->members->len;
     for (size_t i = 0; i < count; i++) {
         size_t index = g_array_index(group->members, size_t, i);
         const struct duet__execution *e = &all->list[index];
-        room[i] = (struct ranked){all->runs[e->run].of->repeats, e->seconds, index};
+        room[i] =
+            (struct ranked){equal ? all->runs[e->run].of->repeats : e->workers, e->seconds, index};
     }
     qsort(room, count, sizeof *room, by_rank);
     for (size_t first = 0, next; first < count; first = next) {
@@ -413,28 +414,50 @@ static bool is_first(const struct duet__executions *all, size_t run)
     return r == run;
 }
 
-/* Sets the distribution of the known states. `room` has one element for each run. */
-static void summarise_states(const struct duet__executions *all, double *room,
-                             struct duet__states *out)
+/* Sets the distribution of states, which are in the order of their runs; too few have none. Sorts
+ * them. */
+static void summarise_states(double *states, size_t count, struct duet__states *out)
 {
     enum { PARTS = 5 };
     double parts[PARTS];
-    size_t count = 0;
     *out = (struct duet__states){.runs = 0};
-    for (size_t r = 0; r < all->run_count; r++)
-        if (all->runs[r].total > 0)
-            room[count++] = all->runs[r].total;
     if (count < PARTS * LEAST_RUNS)
         return;
     out->runs = count;
     for (size_t i = 0; i < PARTS; i++) {
         size_t first = i * count / PARTS;
-        parts[i] = log(duet__median(room + first, (i + 1) * count / PARTS - first));
+        parts[i] = log(duet__median(states + first, (i + 1) * count / PARTS - first));
     }
     out->drift = duet__summarise(parts, PARTS).deviation * sqrt(2.0 / PARTS);
-    duet__sort(room, count);
+    duet__sort(states, count);
     for (size_t i = 0; i < DUET__STATES; i++)
-        out->factor[i] = duet__quantile(room, count, (double)i / (DUET__STATES - 1));
+        out->factor[i] = duet__quantile(states, count, (double)i / (DUET__STATES - 1));
+}
+
+/* Returns the number of states, of runs that are like hardly any other: the time of a run's kernels
+ * by their median in all runs on as many workers, scaled to a median of 1. `usual` and `room` have
+ * an element for each execution, `states` two for each run. */
+static size_t find_states(const struct duet__executions *all, double *usual, struct ranked *room,
+                          double *states)
+{
+    double *sorted = states + all->run_count, median = 1;
+    size_t count = 0;
+    for (guint g = 0; g < all->groups->len; g++)
+        if (duet__group_at(all, g)->host)
+            find_usual(all, duet__group_at(all, g), false, room, usual);
+    for (size_t r = 0; r < all->run_count; r++) {
+        struct duet__executed_run run = all->runs[r];
+        run.total = 0;
+        find_level(all, &run, usual, room);
+        if (run.total > 0)
+            states[count++] = run.total;
+    }
+    memcpy(sorted, states, count * sizeof *sorted);
+    if (count)
+        median = duet__median(sorted, count);
+    for (size_t i = 0; i < count; i++)
+        states[i] /= median;
+    return count;
 }
 
 void duet__states_remove(struct duet__executions *all, struct duet__states *out)
@@ -442,16 +465,22 @@ void duet__states_remove(struct duet__executions *all, struct duet__states *out)
     double *usual = g_new0(double, all->count + 1);
     double *levels = g_new0(double, 2 * all->run_count + 1);
     struct ranked *room = g_new0(struct ranked, all->count + 1);
+    size_t known = 0;
     for (guint g = 0; g < all->groups->len; g++)
         if (duet__group_at(all, g)->host)
-            find_usual(all, duet__group_at(all, g), room, usual);
+            find_usual(all, duet__group_at(all, g), true, room, usual);
     for (size_t r = 0; r < all->run_count; r++)
         if (all->runs[r].of->repeats)
             find_level(all, &all->runs[r], usual, room);
     for (size_t r = 0; r < all->run_count; r++)
         if (is_first(all, r))
             scale_states(all, r, levels);
-    summarise_states(all, levels, out);
+    for (size_t r = 0; r < all->run_count; r++)
+        if (all->runs[r].total > 0)
+            levels[known++] = all->runs[r].total;
+    summarise_states(levels, known, out);
+    if (!out->runs)
+        summarise_states(levels, find_states(all, usual, room, levels), out);
     for (size_t i = 0; i < all->count; i++) {
         double state = all->runs[all->list[i].run].state;
         if (state > 0 && usual[i] > 0)

@@ -102,7 +102,8 @@ void duet__missing_find(const struct duet__executions *executions,
  * them: they become those of the median state. Fewer than three equal runs have no known state (0),
  * and keep their times. *out is set to the distribution of these factors, but of all time in
  * kernels, which stalls make longer as well; its drift is from the medians of the fifths of the
- * runs, in their order.
+ * runs, in their order. Where too few runs are equal, the distribution is of the time of a run's
+ * kernels by their median in all runs on as many workers.
  */
 void duet__states_remove(struct duet__executions *all, struct duet__states *out);
 

@@ -62,9 +62,9 @@ static void test_median(void)
 /*
  * The distribution of the states is kept: of three times seven runs, the quantiles of the seven
  * states, within the noise of a run, and no drift, as all fifths of them are alike but for which of
- * the states they have.
+ * the states they have. Runs that are like no other have the states of kernels that they share.
  */
-static void test_distribution(void)
+static void check_distribution(bool equal)
 {
     enum { TIMES = 3 };
     struct made made[TIMES * RUNS];
@@ -73,8 +73,11 @@ static void test_distribution(void)
     double sorted[TIMES * RUNS];
     for (size_t i = 0; i < TIMES; i++)
         make_runs(made + i * RUNS, 1, 0);
-    for (size_t i = 0; i < TIMES * RUNS; i++)
+    for (size_t i = 0; i < TIMES * RUNS; i++) {
         sorted[i] = states[i % RUNS];
+        if (!equal)
+            made[i].observation.repeats = 0;
+    }
     duet__sort(sorted, TIMES * RUNS);
     fit_runs(made, TIMES * RUNS, &sizes, &model);
     g_assert_cmpuint(found->runs, ==, TIMES * RUNS);
@@ -86,6 +89,16 @@ static void test_distribution(void)
     duet__model_fini(&model);
     for (size_t i = 0; i < TIMES * RUNS; i++)
         made_free(&made[i]);
+}
+
+static void test_distribution(void)
+{
+    check_distribution(true);
+}
+
+static void test_unlike(void)
+{
+    check_distribution(false);
 }
 
 /* Too few runs have no distribution of states. */
@@ -147,4 +160,5 @@ static void test_items(void)
     free_runs(made, &model);
 }
 
-TEST_MAIN(test_median, test_distribution, test_no_distribution, test_outliers, test_few, test_items)
+TEST_MAIN(test_median, test_distribution, test_unlike, test_no_distribution, test_outliers,
+          test_few, test_items)
