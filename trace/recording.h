@@ -29,7 +29,7 @@ struct duet__recording {
     size_t mark_count;
 };
 
-/* What a schedule planned of a recorded run. */
+/* The plan that a schedule had of a recorded run. */
 struct duet__run_plan {
     struct duet__recording
         tasks;       /* the run's tasks that have planned dates, where and when they
