@@ -58,8 +58,7 @@ struct omp_settings {
     unsigned bind; /* omp_proc_bind_t */
     double spin_s; /* time that waiting threads spin (OMP_WAIT_POLICY); below 0: duet's default */
     size_t stack_bytes;
-    /* libgomp's functions for the calling thread's default allocator; NULL: libgomp is not loaded
-     */
+    /* libgomp's functions for the caller's default allocator; NULL: libgomp is not loaded */
     uintptr_t (*allocator)(void);
     void (*set_allocator)(uintptr_t allocator);
 };
