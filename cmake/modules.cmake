@@ -3,14 +3,23 @@
 # libraries with them. runtime/modules/module.h says how they are opened; in the build they are in
 # modules/, installed in LIBDIR/duet.
 
-# Folder libraries that the command has as modules, and what opens each there.
+# Folder libraries that the command has as modules, what opens each there, and which of these this
+# build lacks: what opens them says so.
 set(DUET_IN_MODULES "")
 set(DUET_MODULES "")
+set(DUET_LACKING "")
 
 # duet_module(NAME PART FOLDER...): the module of the folder library PART, with what PART uses of
 # the FOLDERs.
 function(duet_module name part)
+  add_library(duet_opened_${name} STATIC ${PROJECT_SOURCE_DIR}/runtime/modules/${name}.c)
+  target_include_directories(duet_opened_${name} PRIVATE
+    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
+  target_link_libraries(duet_opened_${name} PRIVATE duet_flags PkgConfig::GLIB)
+  set_target_properties(duet_opened_${name} PROPERTIES C_VISIBILITY_PRESET hidden)
+  set(DUET_MODULES ${DUET_MODULES} ${name} PARENT_SCOPE)
   if(NOT TARGET duet_${part})
+    set(DUET_LACKING ${DUET_LACKING} ${name} PARENT_SCOPE)
     return()
   endif()
   set(target duet_module_${name})
@@ -32,14 +41,8 @@ function(duet_module name part)
     OUTPUT_NAME duet-${name}
     LINK_DEPENDS ${exports}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
-  add_library(duet_opened_${name} STATIC ${PROJECT_SOURCE_DIR}/runtime/modules/${name}.c)
-  target_include_directories(duet_opened_${name} PRIVATE
-    ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
-  target_link_libraries(duet_opened_${name} PRIVATE duet_flags PkgConfig::GLIB)
   add_dependencies(duet_opened_${name} ${target})
-  set_target_properties(duet_opened_${name} PROPERTIES C_VISIBILITY_PRESET hidden)
   set(DUET_IN_MODULES ${DUET_IN_MODULES} duet_${part} PARENT_SCOPE)
-  set(DUET_MODULES ${DUET_MODULES} ${name} PARENT_SCOPE)
   set(component command)
   if(NOT name STREQUAL "blas")
     set(component library)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of the workloads' tasks on CPUs, and judges of their results. Those that need BLAS and
- * LAPACK are in kernels_blas*.c and kernels_verify.c; a build without has kernels_absent.c instead.
+ * LAPACK are in kernels_blas*.c and kernels_verify.c, and opened as a module.
  *
  * A kernel works in single or double precision, as the elements of its buffers are, with their
  * sizes and leading dimensions, which may differ from one replica to another. It fails with

@@ -24,11 +24,32 @@ char *duet__module_path(const char *name)
     return NULL;
 }
 
+/* Returns what this build lacks for a part, and what to do about it; NULL: nothing. */
+static const char *lacking(const char *name)
+{
+    static const char *const parts[][2] = {
+        {"blas", "BLAS"},
+        {"mpi",
+         "MPI, which nodes need: build it where libopenmpi-dev is, or simulate the nodes, or "
+         "share a study by --shard"},
+        {"simgrid", "SimGrid, which networks of files and the network engine simgrid need: install "
+                    "libsimgrid-dev and build duet again"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (!strcmp(parts[i][0], name) && strstr(DUET_LACKING, name))
+            return parts[i][1];
+    return NULL;
+}
+
 const void *duet__module_open(const char *name, struct duet_message *message)
 {
     g_autofree char *path = duet__module_path(name);
     const struct duet__module *module;
     void *object;
+    if (lacking(name)) {
+        duet_fail(message, DUET_EABSENT, "this duet was built without %s", lacking(name));
+        return NULL;
+    }
     if (!path) {
         duet_fail(message, DUET_EABSENT,
                   "a part of duet, libduet-%s.so, is neither beside the program nor in %s: install "

@@ -59,8 +59,8 @@ struct duet__mpi_module {
 
 /*
  * Returns the table of the module `name`, which stays open until the process ends: later calls cost
- * little. NULL with a message: it is not where it belongs, a library that it needs is missing, or
- * it is of another build.
+ * little. NULL with a message: this build lacks it, it is not where it belongs, a library is
+ * missing, or it is of another build.
  */
 const void *duet__module_open(const char *name, struct duet_message *message);
 
