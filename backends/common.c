@@ -3,7 +3,9 @@
 #include "backends/common.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -41,6 +43,17 @@ int duet__late_status(int late, int *info)
     }
 }
 
+int duet__config_check(const struct backend_config *config, struct duet_message *message)
+{
+    if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
+                         config->index, (unsigned long long)config->capacity_bytes);
+    if (config->kernel_streams > KERNEL_STREAMS)
+        return duet_fail(message, DUET_EINVAL, "GPU %u: %u kernels at once: %d are possible",
+                         config->index, config->kernel_streams, KERNEL_STREAMS);
+    return DUET_OK;
+}
+
 static double seconds_of(const struct timeval *time)
 {
     return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
@@ -66,8 +79,47 @@ bool duet__has_prepared(double wall_s, const struct duet__usage *before)
            now.computed_s - before->computed_s > DUET__PREPARING_S / 2;
 }
 
-bool duet__reason_say(struct reasons *reasons, const struct reason *reason,
-                      const char *(*text)(char *, const struct failure *), const char **why)
+/* ------------------------------------------------------------------------------------------- */
+/* Growing ring buffers. */
+
+enum { FIRST_CAPACITY = 16 };
+
+bool duet__ring_reserve(struct ring *ring)
+{
+    if (ring->count < ring->capacity)
+        return true;
+    size_t capacity = ring->capacity ? 2 * ring->capacity : FIRST_CAPACITY;
+    if (capacity > SIZE_MAX / ring->slot_bytes)
+        return false;
+    unsigned char *slots = malloc(capacity * ring->slot_bytes);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < ring->count; i++)
+        memcpy(slots + i * ring->slot_bytes, ring_at(ring, i), ring->slot_bytes);
+    free(ring->slots);
+    ring->slots = slots;
+    ring->first = 0;
+    ring->capacity = capacity;
+    return true;
+}
+
+void *duet__ring_add(struct ring *ring, const void *value)
+{
+    return memcpy(ring_at(ring, ring->count++), value, ring->slot_bytes);
+}
+
+void duet__ring_fini(struct ring *ring)
+{
+    free(ring->slots);
+    *ring = (struct ring){.slot_bytes = ring->slot_bytes};
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Reasons of failures */
+
+/* Gives the text of a reason; NULL: there is none. Returns false if all texts are used. */
+static bool say_reason(struct reasons *reasons, const struct reason *reason,
+                       const char *(*text)(char *, const struct failure *), const char **why)
 {
     *why = reason->why;
     if (*why)
@@ -86,6 +138,17 @@ bool duet__reason_say(struct reasons *reasons, const struct reason *reason,
     else
         (void)text(room, &reason->failure);
     *why = room;
+    return true;
+}
+
+bool duet__complete(struct backend_completion *out, double *end_s, struct reasons *reasons,
+                    const struct reason *reason,
+                    const char *(*text)(char *, const struct failure *))
+{
+    if (out->status && !say_reason(reasons, reason, text, &out->why))
+        return false;
+    out->start_s = fmax(out->start_s, *end_s);
+    *end_s = out->end_s = fmax(out->end_s, out->start_s);
     return true;
 }
 
@@ -235,8 +298,9 @@ void duet__piece_unpack(const unsigned char *buffer, const struct backend_copy *
         memcpy(to + i * copy->destination_pitch, buffer + i * piece->width, piece->width);
 }
 
-bool duet__copy_inside(const struct backend_copy *copy, const void *data, size_t pitch,
-                       const void *slab, uint64_t slab_bytes)
+/* True if the columns of a copy, from `data` on with this pitch, are inside of a slab. */
+static bool is_inside(const struct backend_copy *copy, const void *data, size_t pitch,
+                      const void *slab, uint64_t slab_bytes)
 {
     uintptr_t base = (uintptr_t)slab, first = (uintptr_t)data;
     if (!copy->cols || !copy->column_bytes)
@@ -246,4 +310,15 @@ bool duet__copy_inside(const struct backend_copy *copy, const void *data, size_t
         return false;
     uint64_t left = slab_bytes - (first - base) - copy->column_bytes;
     return copy->cols == 1 || (pitch >= copy->column_bytes && left / pitch >= copy->cols - 1);
+}
+
+bool duet__copy_placed(const struct backend_copy *copy, const void *slab, uint64_t slab_bytes,
+                       const void *peer_slab, uint64_t peer_bytes)
+{
+    if (copy->stream != BACKEND_IN)
+        return copy->stream == BACKEND_OUT && !copy->peer &&
+               is_inside(copy, copy->source, copy->source_pitch, slab, slab_bytes);
+    return is_inside(copy, copy->destination, copy->destination_pitch, slab, slab_bytes) &&
+           (!copy->peer ||
+            is_inside(copy, copy->source, copy->source_pitch, peer_slab, peer_bytes));
 }

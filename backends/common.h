@@ -19,6 +19,12 @@ void duet__arch_name(char arch[DUET_NAME_MAX], const char *name);
  */
 int duet__late_status(int late, int *info);
 
+enum { KERNEL_STREAMS = 128 }; /* most kernels that a GPU runs at a time */
+
+/* Checks what the slot `open` is given. DUET_EINVAL with a message. */
+DUET_MUST_CHECK int duet__config_check(const struct backend_config *config,
+                                       struct duet_message *message);
+
 /* Usage of a thread so far. */
 struct duet__usage {
     double computed_s; /* processor time, as exact as the system's ticks */
@@ -36,6 +42,38 @@ void duet__thread_usage(struct duet__usage *usage);
  * function that was only preempted has prepared nothing: its kernel may have begun meanwhile.
  */
 bool duet__has_prepared(double wall_s, const struct duet__usage *before);
+
+/* ------------------------------------------------------------------------------------------- */
+/* A growing first-in first-out queue of slots of one size: no allocation per element. */
+
+/* A ring. Set slot_bytes, leave the rest 0. */
+struct ring {
+    size_t slot_bytes;
+    unsigned char *slots;
+    size_t first, count, capacity; /* capacity: 0 or a power of two */
+};
+
+/* Returns the i-th oldest slot, i < count or just reserved. Valid until the next reservation. */
+static inline void *ring_at(const struct ring *ring, size_t i)
+{
+    return ring->slots + ((ring->first + i) & (ring->capacity - 1)) * ring->slot_bytes;
+}
+
+/* Makes room for one more slot. Returns false if there is no memory; nothing has changed. */
+bool duet__ring_reserve(struct ring *ring);
+
+/* Adds a copy of *value behind the others; room was reserved. Returns its slot. */
+void *duet__ring_add(struct ring *ring, const void *value);
+
+/* Removes the oldest slot; there is one. */
+static inline void ring_drop(struct ring *ring)
+{
+    ring->first = (ring->first + 1) & (ring->capacity - 1);
+    ring->count--;
+}
+
+/* Frees the slots. Safe on a zeroed ring, and twice. */
+void duet__ring_fini(struct ring *ring);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Reasons of failures                                                                          */
@@ -66,12 +104,13 @@ struct reasons {
 };
 
 /*
- * Gives the text of a reason, which for a call `text` writes and returns; NULL: there is none.
- * Returns false if all texts are used.
+ * Completes a completion, of which all but `why` is set: with the reason of an error, which for a
+ * call `text` writes and returns, and with dates that do not go back behind *end_s, the end of the
+ * one before. Returns false, as it was, if all texts are used.
  */
-DUET_MUST_CHECK bool duet__reason_say(struct reasons *reasons, const struct reason *reason,
-                                      const char *(*text)(char *, const struct failure *),
-                                      const char **why);
+DUET_MUST_CHECK bool duet__complete(struct backend_completion *out, double *end_s,
+                                    struct reasons *reasons, const struct reason *reason,
+                                    const char *(*text)(char *, const struct failure *));
 
 /* ------------------------------------------------------------------------------------------- */
 /*
@@ -123,6 +162,11 @@ void duet__dates_place(struct dates *dates, const struct measured *measured, dou
  * backends of GPUs.
  */
 
+enum {
+    STAGING_BUFFERS = 2,     /* buffers of a direction: the host fills or empties one meanwhile */
+    STAGING_BYTES = 4 << 20, /* size of a buffer, except in tests */
+};
+
 /* Progress of cutting a copy into pieces. */
 struct cut {
     size_t column, offset; /* columns, and bytes of the next one, that were cut off */
@@ -145,10 +189,10 @@ void duet__piece_unpack(const unsigned char *buffer, const struct backend_copy *
                         const struct piece *piece);
 
 /*
- * True if `cols` columns of the copy, from `data` on with this pitch, are inside of a slab of so
- * many bytes: errors of the engine are reported.
+ * True if both ends of a copy are where they should be, in the device's slab of so many bytes and,
+ * with copy->peer, in the peer's: errors of the engine are reported.
  */
-bool duet__copy_inside(const struct backend_copy *copy, const void *data, size_t pitch,
-                       const void *slab, uint64_t slab_bytes);
+bool duet__copy_placed(const struct backend_copy *copy, const void *slab, uint64_t slab_bytes,
+                       const void *peer_slab, uint64_t peer_bytes);
 
 #endif

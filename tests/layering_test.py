@@ -57,7 +57,7 @@ RULES = [
     ("core/*", "c-pure duet/* core/*"),
     ("backends/cuda/*", "c posix threads duet/* backends/*.h cuda ."),
     ("backends/opencl/*", "c posix threads duet/* backends/*.h opencl ."),
-    ("backends/emulated/*", "c posix threads duet/* backends/backend.h core/flows.h ."),
+    ("backends/emulated/*", "c posix threads duet/* backends/*.h core/flows.h ."),
     ("backends/*/*", "c posix threads duet/* backends/backend.h ."),
     ("backends/list", ""),
     ("backends/common", "c posix duet/* ."),

@@ -21,8 +21,8 @@ static int command_lost(const struct backend_device *device, struct stream *stre
     command->status = DUET_ELOST;
     command->reason.why = why;
     command->start_s = command->end_s = cuda_now(device->cuda);
-    (void)duet__cuda_push(stream, command);
-    if (stream->given == stream->count - 1)
+    (void)duet__ring_add(&stream->commands, command);
+    if (stream->given == stream->commands.count - 1)
         stream->given++;
     return DUET_OK;
 }
@@ -53,7 +53,7 @@ static struct stream *idlest_stream(struct backend_device *device)
 {
     struct stream *best = &device->streams[0];
     for (unsigned i = 1; i < device->stream_count - 2; i++)
-        if (device->streams[i].count < best->count)
+        if (device->streams[i].commands.count < best->commands.count)
             best = &device->streams[i];
     return best;
 }
@@ -115,12 +115,12 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
     struct command command = {.tag = kernel->tag,
                               .is_kernel = true,
                               .reason.message = kernel->call->message};
-    if (!duet__cuda_reserve(stream))
+    if (!duet__ring_reserve(&stream->commands))
         return DUET_ENOMEM;
     if (cuda_lost(device))
         return command_lost(device, stream, &command, device->loss);
     if (duet__cuda_begin(device, stream, &command, &failure)) {
-        struct command *entered = duet__cuda_push(stream, &command);
+        struct command *entered = duet__ring_add(&stream->commands, &command);
         stream->given++;
         return run_kernel(device, stream, entered, kernel);
     }
@@ -135,39 +135,23 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
 /* ------------------------------------------------------------------------------------------- */
 /* Copies                                                                                       */
 
-static bool holds(const struct backend_device *device, const void *data,
-                  const struct backend_copy *copy, size_t pitch)
-{
-    return duet__copy_inside(copy, data, pitch, device->base, device->config.capacity_bytes);
-}
-
-/* True if both ends are where they should be: errors of the engine are reported here. */
-static bool is_well_placed(const struct backend_device *device, const struct backend_copy *copy)
-{
-    bool in = copy->stream == BACKEND_IN;
-    if ((!in && copy->stream != BACKEND_OUT) || (!in && copy->peer))
-        return false;
-    if (in && !holds(device, copy->destination, copy, copy->destination_pitch))
-        return false;
-    const struct backend_device *source = in ? copy->peer : device;
-    return !source || holds(source, copy->source, copy, copy->source_pitch);
-}
-
 int duet__cuda_copy(struct backend_device *device, const struct backend_copy *copy)
 {
     struct stream *stream = copy->stream == BACKEND_IN ? cuda_in(device) : cuda_out(device);
     struct command command = {.tag = copy->tag, .copy = *copy};
+    const struct backend_device *peer = copy->peer ? copy->peer : device;
     device->why = NULL;
-    if (!is_well_placed(device, copy))
+    if (!duet__copy_placed(copy, device->base, device->config.capacity_bytes, peer->base,
+                           peer->config.capacity_bytes))
         return DUET_EINVAL;
-    if (!duet__cuda_reserve(stream))
+    if (!duet__ring_reserve(&stream->commands))
         return DUET_ENOMEM;
     if (cuda_lost(device))
         return command_lost(device, stream, &command, device->loss);
-    if (copy->peer && cuda_lost(copy->peer))
+    if (cuda_lost(peer))
         return command_lost(device, stream, &command, peer_lost);
     command.direct = duet__cuda_is_direct(device->cuda, copy);
-    struct command *entered = duet__cuda_push(stream, &command);
+    struct command *entered = duet__ring_add(&stream->commands, &command);
     duet__cuda_feed(device, stream);
     if (!entered->ended || !entered->reason.failure.call)
         return DUET_OK;
@@ -237,19 +221,16 @@ static bool look_at_oldest(struct backend_device *device, struct stream *stream)
     return command->ended;
 }
 
-/* Writes the completion of the oldest command. A stream's dates do not go back. */
+/* Writes the completion of the oldest command. */
 static bool report_oldest(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out)
 {
     const struct command *command = cuda_at(stream, 0);
-    *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (command->status &&
-        !duet__reason_say(&device->reasons, &command->reason, duet__cuda_text, &out->why))
-        return false;
-    out->start_s = fmax(command->start_s, stream->end_s);
-    out->end_s = fmax(command->end_s, out->start_s);
-    stream->end_s = out->end_s;
-    return true;
+    *out = (struct backend_completion){.tag = command->tag,
+                                       .status = command->status,
+                                       .start_s = command->start_s,
+                                       .end_s = command->end_s};
+    return duet__complete(out, &stream->end_s, &device->reasons, &command->reason, duet__cuda_text);
 }
 
 /* Moves staged copies on. An error belongs to the copy of the oldest piece. */
@@ -274,9 +255,9 @@ static size_t poll_stream(struct backend_device *device, struct stream *stream,
 {
     bool lost = cuda_lost(device);
     size_t taken = 0;
-    if (!lost && (stream->staging.count || stream->given < stream->count))
+    if (!lost && (stream->staging.count || stream->given < stream->commands.count))
         advance_staged(device, stream);
-    while (taken < max && stream->count && look_at_oldest(device, stream) &&
+    while (taken < max && stream->commands.count && look_at_oldest(device, stream) &&
            lost == cuda_lost(device)) {
         if (!report_oldest(device, stream, &out[taken]))
             break;
@@ -302,33 +283,7 @@ size_t duet__cuda_poll(struct backend_device *device, struct backend_completion 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The ring of commands in flight of a stream. It grows and is kept. */
-
-enum { FIRST_CAPACITY = 32 };
-
-bool duet__cuda_reserve(struct stream *stream)
-{
-    if (stream->count < stream->capacity)
-        return true;
-    size_t capacity = stream->capacity ? 2 * stream->capacity : FIRST_CAPACITY;
-    struct command *commands = malloc(capacity * sizeof *commands);
-    if (!commands)
-        return false;
-    for (size_t i = 0; i < stream->count; i++)
-        commands[i] = *cuda_at(stream, i);
-    free(stream->commands);
-    stream->commands = commands;
-    stream->first = 0;
-    stream->capacity = capacity;
-    return true;
-}
-
-struct command *duet__cuda_push(struct stream *stream, const struct command *command)
-{
-    struct command *place = cuda_at(stream, stream->count++);
-    *place = *command;
-    return place;
-}
+/* The ring of commands in flight of a stream. */
 
 static void give_timing(struct backend_device *device, struct command *command)
 {
@@ -339,16 +294,15 @@ static void give_timing(struct backend_device *device, struct command *command)
 
 void duet__cuda_unpush(struct backend_device *device, struct stream *stream)
 {
-    give_timing(device, cuda_at(stream, --stream->count));
-    if (stream->given > stream->count)
-        stream->given = stream->count;
+    give_timing(device, cuda_at(stream, --stream->commands.count));
+    if (stream->given > stream->commands.count)
+        stream->given = stream->commands.count;
 }
 
 void duet__cuda_shift(struct backend_device *device, struct stream *stream)
 {
     give_timing(device, cuda_at(stream, 0));
-    stream->first = (stream->first + 1) & (stream->capacity - 1);
-    stream->count--;
+    ring_drop(&stream->commands);
     stream->given--;
     stream->reported++;
 }

@@ -224,7 +224,7 @@ static enum progress give_staged(struct backend_device *device, struct stream *s
 void duet__cuda_feed(struct backend_device *device, struct stream *stream)
 {
     unsigned budget = STAGING_BUFFERS;
-    while (stream->given < stream->count) {
+    while (stream->given < stream->commands.count) {
         struct command *command = cuda_at(stream, stream->given);
         struct failure failure;
         enum progress progress = WHOLE;

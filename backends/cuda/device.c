@@ -210,6 +210,7 @@ static bool make_streams(struct backend_device *device, struct failure *failure)
 {
     for (unsigned i = 0; i < device->stream_count; i++) {
         struct stream *stream = &device->streams[i];
+        stream->commands.slot_bytes = sizeof(struct command);
         stream->kind = BACKEND_KERNEL;
         if (stream == cuda_in(device))
             stream->kind = BACKEND_IN;
@@ -300,16 +301,9 @@ static int refuse_device(const struct backend_device *device, const struct failu
 
 static int check_config(const struct backend_config *config, struct duet_message *message)
 {
-    if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
-        return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
-                         config->index, (unsigned long long)config->capacity_bytes);
     if (config->index > INT16_MAX)
         return duet_fail(message, DUET_EABSENT, "GPU %u: there is none", config->index);
-    if (config->kernel_streams > KERNEL_STREAMS)
-        return duet_fail(message, DUET_EINVAL,
-                         "GPU %u: %u kernels at once: CUDA runs %d on a device at most",
-                         config->index, config->kernel_streams, KERNEL_STREAMS);
-    return DUET_OK;
+    return duet__config_check(config, message);
 }
 
 int duet__cuda_open(struct backend_device **out, void *shared, const struct backend_config *config,
@@ -352,7 +346,7 @@ int duet__cuda_open(struct backend_device **out, void *shared, const struct back
 static bool is_busy(const struct backend_device *device)
 {
     for (unsigned i = 0; i < device->stream_count; i++)
-        if (device->streams[i].count)
+        if (device->streams[i].commands.count)
             return true;
     return false;
 }
@@ -399,6 +393,6 @@ void duet__cuda_close(struct backend_device *device)
     if (!device->abandoned)
         free_all(device);
     for (unsigned i = 0; i < device->stream_count; i++)
-        free(device->streams[i].commands);
+        duet__ring_fini(&device->streams[i].commands);
     free(device);
 }

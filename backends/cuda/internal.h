@@ -62,11 +62,6 @@ const char *duet__cuda_text(char text[FAILURE_TEXT], const struct failure *failu
  * device, whose stream keeps everything in order.
  */
 
-enum {
-    STAGING_BUFFERS = 2,
-    STAGING_BYTES = 4 << 20, /* size of a buffer, except in tests */
-};
-
 /* A piece on its way through a buffer. */
 struct chunk {
     uint64_t owner; /* number of its command in the stream */
@@ -275,10 +270,7 @@ bool duet__pins_ordinary(struct pins *pins, const struct pin_span *span);
 /* ------------------------------------------------------------------------------------------- */
 /* Devices, their streams, and commands in flight                                               */
 
-enum {
-    KERNEL_STREAMS = 128, /* most kernels that a GPU runs at a time */
-    LABEL = 96,
-};
+enum { LABEL = 96 };
 
 /* Shared data that attach makes. */
 struct cuda {
@@ -311,13 +303,12 @@ struct command {
 struct stream {
     cudaStream_t handle;
     enum backend_stream kind;
-    struct command *commands;      /* a ring */
-    size_t first, count, capacity; /* capacity: 0 or a power of two */
-    size_t given;                  /* number of commands that were given to CUDA completely, or have
-                                      ended */
-    uint64_t reported;             /* number of commands reported before the oldest */
-    double end_s;                  /* end of the last one reported */
-    struct staging staging;        /* for copies; without memory if there was none */
+    struct ring commands;   /* struct command */
+    size_t given;           /* number of commands that were given to CUDA completely, or have
+                               ended */
+    uint64_t reported;      /* number of commands reported before the oldest */
+    double end_s;           /* end of the last one reported */
+    struct staging staging; /* for copies; without memory if there was none */
 };
 
 struct backend_device {
@@ -362,7 +353,7 @@ static inline struct stream *cuda_out(struct backend_device *device)
 /* Returns the i-th oldest command, i < count. Valid until the next reservation. */
 static inline struct command *cuda_at(const struct stream *stream, size_t i)
 {
-    return &stream->commands[(stream->first + i) & (stream->capacity - 1)];
+    return ring_at(&stream->commands, i);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -414,10 +405,6 @@ DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struc
 /* ------------------------------------------------------------------------------------------- */
 /* commands.c: the ring of a stream                                                             */
 
-/* Makes room for one more command. Returns false if there is no memory. */
-DUET_MUST_CHECK bool duet__cuda_reserve(struct stream *stream);
-/* Adds a copy of *command behind the others; there is room. Returns it. */
-struct command *duet__cuda_push(struct stream *stream, const struct command *command);
 /* Remove the newest command, which was refused, and the oldest, which was reported. */
 void duet__cuda_unpush(struct backend_device *device, struct stream *stream);
 void duet__cuda_shift(struct backend_device *device, struct stream *stream);

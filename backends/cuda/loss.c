@@ -13,7 +13,7 @@ static bool end_commands(struct backend_device *device, struct stream *stream, b
 {
     double now_s = cuda_now(device->cuda);
     bool blamed = false;
-    for (size_t i = 0; i < stream->count; i++) {
+    for (size_t i = 0; i < stream->commands.count; i++) {
         struct command *command = cuda_at(stream, i);
         if (command->ended)
             continue;
@@ -27,7 +27,7 @@ static bool end_commands(struct backend_device *device, struct stream *stream, b
         command->status = DUET_ETASK;
         blamed = true;
     }
-    stream->given = stream->count;
+    stream->given = stream->commands.count;
     stream->staging.count = 0;
     return blamed;
 }

@@ -11,48 +11,6 @@
 #include "backends/emulated/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Growing ring buffers. */
-
-enum { FIRST_CAPACITY = 16 };
-
-bool duet__ring_reserve(struct ring *ring)
-{
-    if (ring->count < ring->capacity)
-        return true;
-    size_t capacity = ring->capacity ? 2 * ring->capacity : FIRST_CAPACITY;
-    if (capacity > SIZE_MAX / ring->slot_bytes)
-        return false;
-    unsigned char *slots = malloc(capacity * ring->slot_bytes);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < ring->count; i++)
-        memcpy(slots + i * ring->slot_bytes, ring_at(ring, i), ring->slot_bytes);
-    free(ring->slots);
-    ring->slots = slots;
-    ring->first = 0;
-    ring->capacity = capacity;
-    return true;
-}
-
-void *duet__ring_add(struct ring *ring, const void *value)
-{
-    return memcpy(ring_at(ring, ring->count++), value, ring->slot_bytes);
-}
-
-/* Removes the oldest slot; there is one. */
-static void ring_drop(struct ring *ring)
-{
-    ring->first = (ring->first + 1) & (ring->capacity - 1);
-    ring->count--;
-}
-
-void duet__ring_fini(struct ring *ring)
-{
-    free(ring->slots);
-    *ring = (struct ring){.slot_bytes = ring->slot_bytes};
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Devices                                                                                      */
 
 enum {
@@ -197,27 +155,13 @@ static int emulated_launch(struct backend_device *device, const struct backend_k
     return device->mode->launch(device, &command);
 }
 
-/* True if both ends of a copy are where they should be: errors of the engine are reported here. */
-static bool is_well_placed(const struct backend_device *device, const struct backend_copy *copy)
-{
-    bool in = copy->stream == BACKEND_IN;
-    if (!in && copy->stream != BACKEND_OUT)
-        return false;
-    if (in && !duet__memory_holds(&device->memory, copy->destination, copy->column_bytes,
-                                  copy->cols, copy->destination_pitch))
-        return false;
-    if (in && !copy->peer)
-        return true;
-    if (!in && copy->peer)
-        return false;
-    return duet__memory_holds(&(in ? copy->peer : device)->memory, copy->source, copy->column_bytes,
-                              copy->cols, copy->source_pitch);
-}
-
 static int emulated_copy(struct backend_device *device, const struct backend_copy *what)
 {
     struct command command = {.report.tag = what->tag, .copy = *what};
-    return is_well_placed(device, what) ? device->mode->launch(device, &command) : DUET_EINVAL;
+    const struct memory *own = &device->memory, *peer = what->peer ? &what->peer->memory : own;
+    return duet__copy_placed(what, own->base, own->bytes, peer->base, peer->bytes)
+               ? device->mode->launch(device, &command)
+               : DUET_EINVAL;
 }
 
 static size_t emulated_poll(struct backend_device *device, struct backend_completion *out,

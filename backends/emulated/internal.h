@@ -13,33 +13,8 @@
 
 #include <duet/error.h>
 
-#include "backends/backend.h"
+#include "backends/common.h"
 #include "core/flows.h"
-
-/* ------------------------------------------------------------------------------------------- */
-/* A growing first-in first-out queue of slots of one size: no allocation per element. */
-
-/* A ring. Set slot_bytes, leave the rest 0. */
-struct ring {
-    size_t slot_bytes;
-    unsigned char *slots;
-    size_t first, count, capacity; /* capacity: 0 or a power of two */
-};
-
-/* Returns the i-th oldest slot, i < count or just reserved. Valid until the next reservation. */
-static inline void *ring_at(const struct ring *ring, size_t i)
-{
-    return ring->slots + ((ring->first + i) & (ring->capacity - 1)) * ring->slot_bytes;
-}
-
-/* Makes room for one more slot. Returns false if there is no memory; nothing has changed. */
-bool duet__ring_reserve(struct ring *ring);
-
-/* Adds a copy of *value behind the others; room was reserved. Returns its slot. */
-void *duet__ring_add(struct ring *ring, const void *value);
-
-/* Frees the slots. Safe on a zeroed ring, and twice. */
-void duet__ring_fini(struct ring *ring);
 
 /* ------------------------------------------------------------------------------------------- */
 /* The slab of an emulated device: pages that hold NaNs until they are written. */
@@ -71,10 +46,6 @@ bool duet__memory_poison(struct memory *memory);
 
 /* Unmaps the slab. Safe if open failed, and twice. */
 void duet__memory_close(struct memory *memory);
-
-/* True if `cols` columns of column_bytes, `pitch` apart, lie inside the slab from `at` on. */
-bool duet__memory_holds(const struct memory *memory, const void *at, size_t column_bytes,
-                        size_t cols, size_t pitch);
 
 /* ------------------------------------------------------------------------------------------- */
 /*

@@ -93,15 +93,3 @@ void duet__memory_close(struct memory *memory)
         (void)close(memory->file);
     *memory = (struct memory){.file = -1};
 }
-
-bool duet__memory_holds(const struct memory *memory, const void *at, size_t column_bytes,
-                        size_t cols, size_t pitch)
-{
-    if (!column_bytes || !cols)
-        return true;
-    size_t offset = (uintptr_t)at - (uintptr_t)memory->base;
-    if ((uintptr_t)at < (uintptr_t)memory->base || offset > memory->bytes)
-        return false;
-    size_t room = memory->bytes - offset;
-    return column_bytes <= room && (cols == 1 || pitch <= (room - column_bytes) / (cols - 1));
-}

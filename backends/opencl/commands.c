@@ -129,10 +129,8 @@ int duet__opencl_copy(struct backend_device *device, const struct backend_copy *
     bool in = copy->stream == BACKEND_IN;
     struct stream *stream = &device->streams[device->stream_count - (in ? 2 : 1)];
     device->why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
-    if (copy->peer || (!in && copy->stream != BACKEND_OUT) ||
-        !duet__copy_inside(copy, in ? copy->destination : copy->source,
-                           in ? copy->destination_pitch : copy->source_pitch, device->base,
-                           device->config.capacity_bytes))
+    if (copy->peer ||
+        !duet__copy_placed(copy, device->base, device->config.capacity_bytes, NULL, 0))
         return DUET_EINVAL;
     struct command *command = command_take(device, copy->tag);
     if (!command)
@@ -181,19 +179,17 @@ static bool look_at_oldest(struct backend_device *device, const struct stream *s
     return command->ended && !command->chunks;
 }
 
-/* Writes the completion of the oldest command. A stream's dates do not go back. */
+/* Writes the completion of the oldest command. */
 static bool report_oldest(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out)
 {
     const struct command *command = stream->first;
-    *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (command->status &&
-        !duet__reason_say(&device->reasons, &command->reason, duet__opencl_text, &out->why))
-        return false;
-    out->start_s = fmax(command->start_s, stream->end_s);
-    out->end_s = fmax(command->end_s, out->start_s);
-    stream->end_s = out->end_s;
-    return true;
+    *out = (struct backend_completion){.tag = command->tag,
+                                       .status = command->status,
+                                       .start_s = command->start_s,
+                                       .end_s = command->end_s};
+    return duet__complete(out, &stream->end_s, &device->reasons, &command->reason,
+                          duet__opencl_text);
 }
 
 size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max)

@@ -206,17 +206,6 @@ static bool make_device(struct backend_device *device, struct failure *failure)
     return strike_clock(device, failure);
 }
 
-static int check_config(const struct backend_config *config, struct duet_message *message)
-{
-    if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
-        return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
-                         config->index, (unsigned long long)config->capacity_bytes);
-    if (config->kernel_streams > KERNEL_STREAMS)
-        return duet_fail(message, DUET_EINVAL, "GPU %u: %u kernels at once: %d are possible",
-                         config->index, config->kernel_streams, KERNEL_STREAMS);
-    return DUET_OK;
-}
-
 static int refuse_device(const struct backend_device *device, const struct failure *failure,
                          struct duet_message *message)
 {
@@ -237,7 +226,7 @@ int duet__opencl_open(struct backend_device **out, void *shared,
                       const struct backend_config *config, struct duet_message *message)
 {
     struct failure failure;
-    int error = check_config(config, message);
+    int error = duet__config_check(config, message);
     if (error)
         return error;
     unsigned streams = (config->kernel_streams ? config->kernel_streams : 1) + 2;

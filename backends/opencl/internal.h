@@ -43,13 +43,6 @@ const char *duet__opencl_text(char text[FAILURE_TEXT], const struct failure *fai
 /* ------------------------------------------------------------------------------------------- */
 /* Devices                                                                                      */
 
-enum {
-    KERNEL_STREAMS = 128,    /* most kernels at a time on a device */
-    STAGING_BUFFERS = 2,     /* buffers of a stream of copies: the host fills or empties one while
-                                the device copies the other */
-    STAGING_BYTES = 4 << 20, /* size of each */
-};
-
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
     struct command *next; /* next in its stream, or in the list of free ones */
