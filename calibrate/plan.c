@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "workloads/tiles.h"
+
 enum {
     TILES_MIN = 4,         /* a side: fewer leave no tasks for several workers */
     TILES_WARM = 12,       /* a side: more repeat what the first have told */
@@ -54,7 +56,7 @@ static uint64_t warm_size(const struct duet__calibrating *c, const struct duet__
     for (uint64_t tiles = TILES_MIN; tiles <= TILES_WARM; tiles++) {
         problem.n = tiles * problem.tile;
         if (workload->check(&problem, NULL) ||
-            (double)workload->bytes(&problem) > shared_bytes(c) / 4)
+            (double)duet__tiled_bytes(workload, &problem) > shared_bytes(c) / 4)
             break;
         chosen = problem.n;
     }
@@ -113,7 +115,7 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
         double seconds, bytes;
         problem.n = tiles * problem.tile;
         seconds = rate > 0 ? workload->flops(&problem) / rate : 0;
-        bytes = (double)workload->bytes(&problem);
+        bytes = (double)duet__tiled_bytes(workload, &problem);
         /* the size before was the last that is possible, or affordable */
         if (tiles > least &&
             (workload->check(&problem, NULL) || workload->tasks(&problem) > TASKS_MAX ||

@@ -40,12 +40,6 @@ static double no_flops(const struct duet__problem *problem)
     return 0;
 }
 
-static uint64_t no_bytes(const struct duet__problem *problem)
-{
-    (void)problem;
-    return 0;
-}
-
 /* Counts a run as one task: nobody knows how many it will have. */
 static uint64_t one_task(const struct duet__problem *problem)
 {
@@ -90,7 +84,6 @@ int duet__program_take(struct duet__request *request, char *const *argv,
         .check = check,
         .flops = no_flops,
         .tasks = one_task,
-        .bytes = no_bytes,
         .program = own,
     };
     request->workload = workload;

@@ -101,7 +101,6 @@ const struct duet__workload duet__workload_recipe = {
     .check = recipe_check,
     .flops = recipe_flops,
     .tasks = recipe_tasks,
-    .bytes = recipe_tasks,
     .build = recipe_build,
     .fini = recipe_fini,
 };

@@ -73,15 +73,6 @@ static uint64_t cholesky_tasks(const struct duet__problem *problem)
     return t * t + (t < 3 ? 0 : t * (t - 1) * (t - 2) / 6);
 }
 
-static uint64_t cholesky_bytes(const struct duet__problem *problem)
-{
-    uint64_t full = problem->n / problem->tile, rest = problem->n % problem->tile;
-    uint64_t square = problem->tile * problem->tile;
-    /* square tiles, then the border: as many rest x tile tiles as full rows, and its corner */
-    uint64_t elements = full * (full + 1) / 2 * square + full * rest * problem->tile + rest * rest;
-    return elements * duet__element_bytes(problem);
-}
-
 /* Arguments of a diagonal tile that is factorised by blocks. */
 struct blocks_args {
     struct duet__tile_args size; /* first member, for the flops */
@@ -283,7 +274,6 @@ const struct duet__workload duet__workload_cholesky = {
     .check = cholesky_check,
     .flops = cholesky_flops,
     .tasks = cholesky_tasks,
-    .bytes = cholesky_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = cholesky_verify,
 };

@@ -87,11 +87,6 @@ static double fibonacci_flops(const struct duet__problem *problem)
     return series(problem->n, 0, 0, 1);
 }
 
-static uint64_t fibonacci_bytes(const struct duet__problem *problem)
-{
-    return 0;
-}
-
 /* Seconds of a task by itself, without its children. */
 static double fibonacci_cost(const void *args, const char *arch)
 {
@@ -207,7 +202,6 @@ const struct duet__workload duet__workload_fibonacci = {
     .check = fibonacci_check,
     .flops = fibonacci_flops,
     .tasks = fibonacci_tasks,
-    .bytes = fibonacci_bytes,
     .build = fibonacci_build,
     .fini = free,
     .generate = fibonacci_generate,

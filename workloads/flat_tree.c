@@ -35,21 +35,6 @@ void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                              .tile_rows = rows, .lower = true};
 }
 
-uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more)
-{
-    struct duet__shape shapes[2];
-    duet__flat_tree_shapes(problem, more, shapes);
-    const struct duet__storage factors = {
-        .rows = shapes[DUET__FLAT_FACTORS].rows,
-        .cols = problem->n,
-        .tile_rows = shapes[DUET__FLAT_FACTORS].tile_rows,
-        .tile_cols = (uint32_t)problem->tile,
-        .element_bytes = duet__element_bytes(problem),
-        .lower = true,
-    };
-    return problem->n * problem->n * factors.element_bytes + duet__storage_bytes(&factors);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 

@@ -43,9 +43,6 @@ DUET_MUST_CHECK int duet__flat_tree_check(const struct duet__problem *problem,
 void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                             struct duet__shape *out);
 
-/* Returns the bytes of A and its factors. */
-uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more);
-
 /* Submits every task. Errors: those of duet__build_task and duet_cut_triangles. */
 DUET_MUST_CHECK int duet__flat_tree_submit(const struct duet__build *build);
 

@@ -62,12 +62,6 @@ static uint64_t gemm_tasks(const struct duet__problem *problem)
            duet__tile_count(depth(problem), problem->tile);
 }
 
-static uint64_t gemm_bytes(const struct duet__problem *problem)
-{
-    uint64_t m = rows(problem), n = problem->n, k = depth(problem);
-    return (m * k + k * n + m * n) * duet__element_bytes(problem);
-}
-
 /* C(i,j) := C(i,j) + A(i,l) B(l,j) */
 static int product(const struct duet__build *build, uint32_t i, uint32_t j, uint32_t l)
 {
@@ -295,7 +289,6 @@ const struct duet__workload duet__workload_gemm = {
     .check = gemm_check,
     .flops = gemm_flops,
     .tasks = gemm_tasks,
-    .bytes = gemm_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = gemm_verify,
 };

@@ -27,7 +27,8 @@ static void test_figures(void)
     struct duet__problem problem = set_as(10, 4, 's', sizes, 2);
     g_assert_cmpuint(recorded_gemm.tasks(&problem), ==, 4 * 3 * 3);
     g_assert_cmpfloat(recorded_gemm.flops(&problem), ==, 2.0 * 13 * 10 * 9);
-    g_assert_cmpuint(recorded_gemm.bytes(&problem), ==, 4 * (13 * 9 + 9 * 10 + 13 * 10));
+    g_assert_cmpuint(duet__tiled_bytes(&recorded_gemm, &problem), ==,
+                     4 * (13 * 9 + 9 * 10 + 13 * 10));
 }
 
 static void test_failures(void)

@@ -62,12 +62,6 @@ static uint64_t jacobi2d_tasks(const struct duet__problem *problem)
     return t * t * iterations(problem);
 }
 
-static uint64_t jacobi2d_bytes(const struct duet__problem *problem)
-{
-    uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
-    return (2 * n * n + 8 * (t + 1) * n) * duet__element_bytes(problem);
-}
-
 /* Flops: three additions and a multiplication a point. */
 static double flops_jacobi2d(const void *args)
 {
@@ -334,7 +328,6 @@ const struct duet__workload duet__workload_jacobi2d = {
     .check = jacobi2d_check,
     .flops = jacobi2d_flops,
     .tasks = jacobi2d_tasks,
-    .bytes = jacobi2d_bytes,
     DUET__TILED_SLOTS(tiled, jacobi2d_fill),
     .verify = jacobi2d_verify,
 };

@@ -261,16 +261,6 @@ static uint64_t layered_tasks(const struct duet__problem *problem)
     return shape.tasks;
 }
 
-static uint64_t layered_bytes(const struct duet__problem *problem)
-{
-    struct shape shape;
-    shape_init(&shape, problem);
-    uint64_t sum = 0;
-    for (uint64_t task = 0; task < shape.tasks; task++)
-        sum += draw_task(&shape, task).elements;
-    return sum * duet__element_bytes(problem);
-}
-
 /* One build under way. */
 struct build {
     struct duet_runtime *runtime;
@@ -367,7 +357,6 @@ const struct duet__workload duet__workload_layered = {
     .check = layered_check,
     .flops = layered_flops,
     .tasks = layered_tasks,
-    .bytes = layered_bytes,
     .build = layered_build,
     .fini = layered_fini,
 };

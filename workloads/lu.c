@@ -27,11 +27,6 @@ static int lu_check(const struct duet__problem *problem, struct duet_message *me
     return duet__square_check(problem, parameters, message);
 }
 
-static uint64_t lu_bytes(const struct duet__problem *problem)
-{
-    return problem->n * problem->n * duet__element_bytes(problem);
-}
-
 static void lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
@@ -65,7 +60,6 @@ const struct duet__workload duet__workload_lu = {
     .check = lu_check,
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
-    .bytes = lu_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = lu_verify,
 };

@@ -20,11 +20,6 @@ static const char *const kernels[] = {"getrf_incpiv", "gessm", "tstrf", "ssssm",
 
 enum { PIVOTS = 1 /* rows of the factors of a tile beside those of the multipliers */ };
 
-static uint64_t lu_incremental_bytes(const struct duet__problem *problem)
-{
-    return duet__flat_tree_bytes(problem, PIVOTS);
-}
-
 static void lu_incremental_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     duet__flat_tree_shapes(problem, PIVOTS, out);
@@ -96,7 +91,6 @@ const struct duet__workload duet__workload_lu_incremental = {
     .check = duet__flat_tree_check,
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
-    .bytes = lu_incremental_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = lu_incremental_verify,
 };

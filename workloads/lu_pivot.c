@@ -44,11 +44,6 @@ static uint64_t lu_pivot_tasks(const struct duet__problem *problem)
     return t + 3 * (t * (t - 1) / 2) + (t - 1) * t * (2 * t - 1) / 6;
 }
 
-static uint64_t lu_pivot_bytes(const struct duet__problem *problem)
-{
-    return problem->n * problem->n * duet__element_bytes(problem) + problem->n * sizeof(int32_t);
-}
-
 /* Submits a task of step k on the interchanges of its panel and on the tiles (k..T-1, n);
  * `accesses` has room for all of them. */
 static int column_task(const struct duet__build *build, unsigned kernel, enum duet_mode pivots_mode,
@@ -161,7 +156,6 @@ const struct duet__workload duet__workload_lu_pivot = {
     .check = lu_pivot_check,
     .flops = duet__lu_flops,
     .tasks = lu_pivot_tasks,
-    .bytes = lu_pivot_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = lu_pivot_verify,
 };

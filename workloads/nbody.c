@@ -52,16 +52,6 @@ static double nbody_flops(const struct duet__problem *problem)
     return 20.0 * (double)problem->n * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t nbody_bytes(const struct duet__problem *problem)
-{
-    return (2 * 4 + 3) * problem->n * duet__element_bytes(problem);
-}
-
-static uint64_t *cuts(const struct duet__problem *problem)
-{
-    return duet__uneven_cuts(problem, parameters);
-}
-
 static double flops_nbody(const void *args)
 {
     const struct duet__tile_args *size = args;
@@ -114,7 +104,7 @@ static void nbody_shapes(const struct duet__problem *problem, struct duet__shape
 static const struct duet__tiled tiled = {
     .shapes = nbody_shapes,
     .owner = duet__owner_in_turn,
-    .cuts = cuts,
+    .cuts = duet__uneven_cuts,
     .flops = {flops_nbody},
     .submit = nbody_submit,
 };
@@ -209,7 +199,6 @@ const struct duet__workload duet__workload_nbody = {
     .check = nbody_check,
     .flops = nbody_flops,
     .tasks = nbody_tasks,
-    .bytes = nbody_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = nbody_verify,
 };

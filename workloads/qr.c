@@ -25,11 +25,6 @@ static double qr_flops(const struct duet__problem *problem)
     return flops_of_order((double)problem->n);
 }
 
-static uint64_t qr_bytes(const struct duet__problem *problem)
-{
-    return duet__flat_tree_bytes(problem, 0);
-}
-
 static void qr_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     duet__flat_tree_shapes(problem, 0, out);
@@ -127,7 +122,6 @@ const struct duet__workload duet__workload_qr = {
     .check = duet__flat_tree_check,
     .flops = qr_flops,
     .tasks = duet__square_tasks,
-    .bytes = qr_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = qr_verify,
 };

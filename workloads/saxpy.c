@@ -70,11 +70,6 @@ static uint64_t saxpy_tasks(const struct duet__problem *problem)
     return duet__tile_count(problem->n, problem->tile) * iterations(problem);
 }
 
-static uint64_t saxpy_bytes(const struct duet__problem *problem)
-{
-    return 2 * problem->n * duet__element_bytes(problem);
-}
-
 static double flops_axpy(const void *args)
 {
     return 2 * (double)((const struct duet__axpy_args *)args)->count;
@@ -175,7 +170,6 @@ const struct duet__workload duet__workload_saxpy = {
     .check = saxpy_check,
     .flops = saxpy_flops,
     .tasks = saxpy_tasks,
-    .bytes = saxpy_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = saxpy_verify,
 };

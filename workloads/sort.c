@@ -36,14 +36,9 @@ static uint64_t sort_tasks(const struct duet__problem *problem)
     return duet__tile_count(problem->n, problem->tile);
 }
 
-static uint64_t *cuts(const struct duet__problem *problem)
-{
-    return duet__uneven_cuts(problem, parameters);
-}
-
 static double sort_flops(const struct duet__problem *problem)
 {
-    uint64_t *begins = cuts(problem), count = sort_tasks(problem);
+    uint64_t *begins = duet__uneven_cuts(problem, parameters), count = sort_tasks(problem);
     double sum = 0;
     for (uint64_t i = 0; begins && i < count; i++) {
         const struct duet__tile_args args = {.m = (uint32_t)(begins[i + 1] - begins[i])};
@@ -51,11 +46,6 @@ static double sort_flops(const struct duet__problem *problem)
     }
     free(begins);
     return sum;
-}
-
-static uint64_t sort_bytes(const struct duet__problem *problem)
-{
-    return problem->n * duet__element_bytes(problem);
 }
 
 static int sort_submit(const struct duet__build *build)
@@ -80,7 +70,7 @@ static void sort_shapes(const struct duet__problem *problem, struct duet__shape 
 static const struct duet__tiled tiled = {
     .shapes = sort_shapes,
     .owner = duet__owner_in_turn,
-    .cuts = cuts,
+    .cuts = duet__uneven_cuts,
     .flops = {flops_sort},
     .submit = sort_submit,
 };
@@ -127,7 +117,6 @@ const struct duet__workload duet__workload_sort = {
     .check = sort_check,
     .flops = sort_flops,
     .tasks = sort_tasks,
-    .bytes = sort_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = sort_verify,
 };

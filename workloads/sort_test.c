@@ -44,7 +44,7 @@ static void lengths(unsigned which, uint64_t seed, double *shortest, double *lon
     enum { LISTS = 1000, MEAN = 4000 };
     struct duet__problem problem = problem_of((uint64_t)LISTS * MEAN, MEAN, 'd', which);
     problem.seed = seed;
-    uint64_t *begins = cuts(&problem);
+    uint64_t *begins = duet__uneven_cuts(&problem, parameters);
     *shortest = INFINITY;
     *longest = 0;
     g_assert_cmpuint(begins[0], ==, 0);
@@ -76,14 +76,16 @@ static void test_lengths(void)
 static void test_seeds(void)
 {
     struct duet__problem problem = problem_of(50, 1, 'd', BIMODAL), other = problem;
-    uint64_t *ones = cuts(&problem);
+    uint64_t *ones = duet__uneven_cuts(&problem, parameters);
     for (uint64_t i = 0; i <= 50; i++)
         g_assert_cmpuint(ones[i], ==, i);
     free(ones);
     problem.n = other.n = 1000;
     problem.tile = other.tile = 10;
     other.seed++;
-    uint64_t *first = cuts(&problem), *again = cuts(&problem), *others = cuts(&other);
+    uint64_t *first = duet__uneven_cuts(&problem, parameters),
+             *again = duet__uneven_cuts(&problem, parameters),
+             *others = duet__uneven_cuts(&other, parameters);
     g_assert_cmpmem(first, 101 * sizeof *first, again, 101 * sizeof *again);
     g_assert_cmpint(memcmp(first, others, 101 * sizeof *first), !=, 0);
     free(first);

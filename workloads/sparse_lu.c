@@ -76,16 +76,6 @@ static uint64_t sparse_lu_tasks(const struct duet__problem *problem)
     return sum;
 }
 
-static uint64_t sparse_lu_bytes(const struct duet__problem *problem)
-{
-    uint64_t sum = 0;
-    for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
-        struct step step = step_of(problem, k);
-        sum += step.order * (step.order + 2 * step.columns);
-    }
-    return sum * duet__element_bytes(problem);
-}
-
 static void sparse_lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__SPARSE,
@@ -121,7 +111,6 @@ const struct duet__workload duet__workload_sparse_lu = {
     .check = sparse_lu_check,
     .flops = sparse_lu_flops,
     .tasks = sparse_lu_tasks,
-    .bytes = sparse_lu_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = sparse_lu_verify,
 };

@@ -32,7 +32,7 @@ static inline struct duet_runtime *build_graph(const struct duet__workload *work
     struct duet_runtime *recorder = recorder_new();
     WORKS(workload->build(workload, recorder, problem, state, hear()));
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(problem));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, duet__tiled_bytes(workload, problem));
     return recorder;
 }
 
@@ -97,7 +97,7 @@ static inline void compute(const struct duet__workload *workload, struct duet__p
     workload->fill(data, NULL);
     WORKS(workload->build(workload, recorder, &problem, &state, hear()));
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(&problem));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(&problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, duet__tiled_bytes(workload, &problem));
     recorder_execute(recorder, random);
     g_assert_cmpint(workload->retrieve(recorder, state), ==, 0);
     workload->fini(state);

@@ -36,6 +36,36 @@ static void describe_storage(struct duet__storage *storage, const struct duet__s
     };
 }
 
+/* Returns the elements in those tiles of a matrix that are there. */
+static uint64_t count_there(const struct duet__storage *matrix,
+                            bool (*is_there)(uint32_t i, uint32_t j))
+{
+    uint64_t count = 0;
+    for (uint32_t j = 0; j < duet__tile_count(matrix->cols, matrix->tile_cols); j++)
+        for (uint32_t i = 0; i < duet__tile_count(matrix->rows, matrix->tile_rows); i++)
+            if (is_there(i, j))
+                count += duet__piece(matrix->rows, matrix->tile_rows, i) *
+                         duet__piece(matrix->cols, matrix->tile_cols, j);
+    return count;
+}
+
+uint64_t duet__tiled_bytes(const struct duet__workload *workload,
+                           const struct duet__problem *problem)
+{
+    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    uint64_t bytes = 0;
+    if (workload->tiled)
+        workload->tiled->shapes(problem, shapes);
+    for (unsigned i = 0; i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
+        struct duet__storage matrix;
+        describe_storage(&matrix, &shapes[i], problem, i);
+        bytes += shapes[i].is_there
+                     ? count_there(&matrix, shapes[i].is_there) * matrix.element_bytes
+                     : duet__storage_bytes(&matrix);
+    }
+    return bytes;
+}
+
 int duet__tiled_generate(const struct duet__workload *self, const struct duet__problem *problem,
                          void **out, struct duet_message *message)
 {
@@ -57,7 +87,7 @@ int duet__tiled_generate(const struct duet__workload *self, const struct duet__p
 
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
     tiled->shapes(problem, shapes);
-    data->cuts = tiled->cuts ? tiled->cuts(problem) : NULL;
+    data->cuts = tiled->cuts ? tiled->cuts(problem, self->parameters) : NULL;
     if (tiled->cuts && !data->cuts)
         error = duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin");
     bool whole =

@@ -244,13 +244,14 @@ static int register_codelets(struct duet__build *build, const struct duet__workl
     return error;
 }
 
-static int register_matrices(const struct duet__build *build, const struct duet__tiled *tiled,
+static int register_matrices(const struct duet__build *build, const struct duet__workload *self,
                              struct duet__tiles *matrices, struct duet_message *message)
 {
+    const struct duet__tiled *tiled = self->tiled;
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
     const struct duet__tiled_data *data = build->problem->data;
     tiled->shapes(build->problem, shapes);
-    matrices->cuts = tiled->cuts ? tiled->cuts(build->problem) : NULL;
+    matrices->cuts = tiled->cuts ? tiled->cuts(build->problem, self->parameters) : NULL;
     int error = tiled->cuts && !matrices->cuts
                     ? duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin")
                     : 0;
@@ -275,7 +276,7 @@ int duet__tiled_build(const struct duet__workload *self, struct duet_runtime *ru
     struct duet__build build = {.runtime = runtime, .problem = problem, .matrices = matrices};
     error = register_codelets(&build, self, message);
     if (!error)
-        error = register_matrices(&build, self->tiled, matrices, message);
+        error = register_matrices(&build, self, matrices, message);
     if (!error)
         error = self->tiled->submit(&build);
     if (error)

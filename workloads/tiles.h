@@ -91,7 +91,8 @@ struct duet__tiled {
     unsigned placed; /* bits as in cpu_only; 0: the first kernel */
     /* Returns the rows where the tiles of every matrix begin, and where the last one ends:
      * duet__uneven_cuts. Matrices then are column-major as a whole. NULL: tiles are even. */
-    uint64_t *(*cuts)(const struct duet__problem *problem);
+    uint64_t *(*cuts)(const struct duet__problem *problem,
+                      const struct duet__parameter *parameters);
     /* Returns the node that owns tile (i,j) of matrix number `matrix`. NULL: duet_node_at of i and
      * j. */
     unsigned (*owner)(const struct duet_runtime *runtime, const struct duet__problem *problem,
@@ -255,6 +256,9 @@ bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_run
                       unsigned matrix, uint32_t i, uint32_t j);
 /* Discards the data of a tiled workload. NULL is fine. */
 void duet__tiled_discard(void *data);
+/* Returns the bytes of the matrices of a checked problem; 0 of a workload that is not tiled. */
+uint64_t duet__tiled_bytes(const struct duet__workload *workload,
+                           const struct duet__problem *problem);
 
 /*
  * Makes a task of a build, for its runtime or as a child of its expansion; `kernel` is an index

@@ -88,8 +88,6 @@ struct duet__workload {
     double (*flops)(const struct duet__problem *problem);
     /* Number of tasks that build will submit. */
     uint64_t (*tasks)(const struct duet__problem *problem);
-    /* Bytes of the data that build registers. */
-    uint64_t (*bytes)(const struct duet__problem *problem);
     /*
      * Registers codelets and data with the runtime and submits every task; may block in
      * duet_submit; does not wait at the end. *state is the workload's, passed to fini. On error

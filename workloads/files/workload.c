@@ -491,14 +491,6 @@ static uint64_t tasks(const struct duet__problem *problem)
     return duet__graph_count(problem->graph);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
-{
-    uint64_t sum = 0;
-    for (guint i = 0; i < problem->graph->data->len; i++)
-        sum += duet__graph_datum(problem->graph, i)->bytes;
-    return sum;
-}
-
 struct duet__workload duet__graph_workload(const struct duet__graph *graph)
 {
     /* the kernels have their own names, whatever the precision */
@@ -513,7 +505,6 @@ struct duet__workload duet__graph_workload(const struct duet__graph *graph)
         .check = check,
         .flops = flops,
         .tasks = tasks,
-        .bytes = bytes,
         .build = build,
         .fini = free_state,
     };
