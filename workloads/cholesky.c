@@ -254,13 +254,6 @@ static const struct duet__tiled tiled = {
     .submit = cholesky_submit,
 };
 
-static int cholesky_verify(void *data, const struct duet__judging *how,
-                           struct duet__verdict *verdict, struct duet_message *message)
-{
-    const struct duet__tiled_data *made = data;
-    return duet__judge_cholesky(&made->matrices[0], how, verdict, message);
-}
-
 const struct duet__workload duet__workload_cholesky = {
     .name = "cholesky",
     .description = "tiled Cholesky factorisation, lower triangle, of an n x n matrix",
@@ -275,5 +268,5 @@ const struct duet__workload duet__workload_cholesky = {
     .flops = cholesky_flops,
     .tasks = cholesky_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = cholesky_verify,
+    .verify = duet__judge_cholesky,
 };

@@ -120,15 +120,16 @@ DUET_MUST_CHECK int duet__probe_lu(const struct duet__storage *a,
                                    const struct duet__judging *how, double *residual,
                                    struct duet_message *message);
 
-/* Judges exactly or by a random vector, as how->exact says. Errors: as those functions. */
-DUET_MUST_CHECK int duet__judge_cholesky(const struct duet__storage *a,
-                                         const struct duet__judging *how,
+/*
+ * Slots `verify` of tiled workloads, whose first matrix has the factors, and the second, of LU with
+ * pivoting, the interchanges: judge exactly or by a random vector, as how->exact says. Errors: as
+ * those functions.
+ */
+DUET_MUST_CHECK int duet__judge_cholesky(void *data, const struct duet__judging *how,
                                          struct duet__verdict *verdict,
                                          struct duet_message *message);
-DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
-                                   const struct duet__storage *pivots,
-                                   const struct duet__judging *how, struct duet__verdict *verdict,
-                                   struct duet_message *message);
+DUET_MUST_CHECK int duet__judge_lu(void *data, const struct duet__judging *how,
+                                   struct duet__verdict *verdict, struct duet_message *message);
 
 /* Computes the order of rows after the interchanges: row i of P A is row rows[i] of A. false if an
  * interchange is invalid. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "workloads/kernels.h"
+#include "workloads/tiles.h"
 
 enum { PIECE = 512 /* elements of a column of A made at a time */ };
 
@@ -268,9 +269,10 @@ int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pi
     return error;
 }
 
-int duet__judge_cholesky(const struct duet__storage *a, const struct duet__judging *how,
-                         struct duet__verdict *verdict, struct duet_message *message)
+int duet__judge_cholesky(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                         struct duet_message *message)
 {
+    const struct duet__storage *a = ((const struct duet__tiled_data *)data)->matrices;
     if (how && how->exact) {
         *verdict =
             (struct duet__verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
@@ -282,10 +284,11 @@ int duet__judge_cholesky(const struct duet__storage *a, const struct duet__judgi
     return duet__probe_cholesky(a, how, &verdict->residual, message);
 }
 
-int duet__judge_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                   const struct duet__judging *how, struct duet__verdict *verdict,
+int duet__judge_lu(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
                    struct duet_message *message)
 {
+    const struct duet__storage *a = ((const struct duet__tiled_data *)data)->matrices;
+    const struct duet__storage *pivots = a[1].rows ? &a[1] : NULL;
     if (how && how->exact) {
         *verdict = (struct duet__verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
                                                             : "||A - L U|| / (n ||A|| eps)",

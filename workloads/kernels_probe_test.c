@@ -4,6 +4,7 @@
 
 #include <glib.h>
 #include "workloads/kernels.h"
+#include "workloads/tiles.h"
 
 static struct duet__storage matrix(uint64_t n, uint32_t tile, size_t element_bytes, bool symmetric)
 {
@@ -165,7 +166,8 @@ static void test_verdict(void)
         struct duet__storage a = matrix(40, 16, 8, false);
         how = (struct duet__judging){.exact = exact};
         lu(&a, NULL, 0);
-        int error = duet__judge_lu(&a, NULL, exact ? &how : NULL, &verdict, hear());
+        struct duet__tiled_data made = {.matrices = {a}};
+        int error = duet__judge_lu(&made, exact ? &how : NULL, &verdict, hear());
         if (error == DUET_EABSENT) {
             g_test_skip(heard());
         } else {
@@ -174,7 +176,7 @@ static void test_verdict(void)
             g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
             how.stop = stop_at_once;
             how.context = &asked;
-            WORKS(duet__judge_lu(&a, NULL, &how, &verdict, hear()));
+            WORKS(duet__judge_lu(&made, &how, &verdict, hear()));
             g_assert_cmpuint(asked, >, exact);
         }
         duet__storage_free(&a);

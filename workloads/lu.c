@@ -39,13 +39,6 @@ static const struct duet__tiled tiled = {
     .submit = duet__factor_lu,
 };
 
-static int lu_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                     struct duet_message *message)
-{
-    const struct duet__tiled_data *made = data;
-    return duet__judge_lu(&made->matrices[0], NULL, how, verdict, message);
-}
-
 const struct duet__workload duet__workload_lu = {
     .name = "lu",
     .description = "tiled LU factorisation without pivoting of an n x n matrix",
@@ -61,5 +54,5 @@ const struct duet__workload duet__workload_lu = {
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = lu_verify,
+    .verify = duet__judge_lu,
 };

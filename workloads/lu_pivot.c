@@ -135,13 +135,6 @@ static const struct duet__tiled tiled = {
     .submit = lu_pivot_submit,
 };
 
-static int lu_pivot_verify(void *data, const struct duet__judging *how,
-                           struct duet__verdict *verdict, struct duet_message *message)
-{
-    const struct duet__tiled_data *made = data;
-    return duet__judge_lu(&made->matrices[A], &made->matrices[PIVOTS], how, verdict, message);
-}
-
 const struct duet__workload duet__workload_lu_pivot = {
     .name = "lu-pivot",
     .description = "tiled LU factorisation with partial pivoting of an n x n matrix",
@@ -157,5 +150,5 @@ const struct duet__workload duet__workload_lu_pivot = {
     .flops = duet__lu_flops,
     .tasks = lu_pivot_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = lu_pivot_verify,
+    .verify = duet__judge_lu,
 };

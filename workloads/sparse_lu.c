@@ -89,13 +89,6 @@ static const struct duet__tiled tiled = {
     .submit = duet__factor_lu,
 };
 
-static int sparse_lu_verify(void *data, const struct duet__judging *how,
-                            struct duet__verdict *verdict, struct duet_message *message)
-{
-    const struct duet__tiled_data *made = data;
-    return duet__judge_lu(&made->matrices[0], NULL, how, verdict, message);
-}
-
 const struct duet__workload duet__workload_sparse_lu = {
     .name = "sparse-lu",
     .description = "LU factorisation without pivoting of an n x n matrix of which half the tiles "
@@ -112,5 +105,5 @@ const struct duet__workload duet__workload_sparse_lu = {
     .flops = sparse_lu_flops,
     .tasks = sparse_lu_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = sparse_lu_verify,
+    .verify = duet__judge_lu,
 };
