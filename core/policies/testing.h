@@ -70,19 +70,6 @@ static inline unsigned goes_to(struct testing *t, struct duet_task *one, int by)
     return worker;
 }
 
-/* Checks that a worker's own pushes go to the head of its list, and those of others to the tail. */
-static inline void check_ends(struct testing *t, unsigned owner, struct duet_handle *handle,
-                              enum duet_mode mode)
-{
-    for (int by = 0; by <= (int)owner; by += (int)owner) {
-        struct duet_task *const tasks[] = {testing_create(t, t->any, handle, mode, NULL, 0, 0),
-                                           testing_create(t, t->any, handle, mode, NULL, 0, 0)};
-        push_by(t, by, tasks, 2);
-        g_assert_true(popped(t, owner) == tasks[by == (int)owner]);
-        g_assert_true(stolen(t, 1, owner) == tasks[by != (int)owner]);
-    }
-}
-
 static inline struct duet_task *task_with(struct testing *t, struct duet_codelet *codelet,
                                           const double *args, size_t count,
                                           struct duet_handle *data, int priority)
