@@ -7,8 +7,6 @@
 
 #include "workloads/flat_tree.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "workloads/lu_incremental.c" /* NOLINT(bugprone-suspicious-include) */
-
 #include "workloads/test_compute.h"
 
 static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
@@ -62,7 +60,7 @@ static void test_same_as_by_hand(void)
     problem.settings = settings;
     problem.setting_count = 1;
     struct duet__tiled_data *data = compute_right(&recorded_lu_incremental, &problem);
-    const struct duet__storage *a = &data->matrices[DUET__FLAT_A];
+    const struct duet__storage *a = &data->matrices[A];
     double initial[N * N], of_u = 0, largest = 0;
     for (size_t j = 0; j < N; j++) {
         for (size_t i = 0; i < N; i++) {
@@ -81,13 +79,10 @@ static void test_same_as_by_hand(void)
 /* The check finds damage in U, in a multiplier of either place, and in an interchange. */
 static void test_damage(void)
 {
-    static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},
-                                            {DUET__FLAT_A, 130, 130, 1e-6},
-                                            {DUET__FLAT_A, 130, 0, 1e-6},
-                                            {DUET__FLAT_A, 70, 50, NAN},
-                                            {DUET__FLAT_FACTORS, 33 + 5, 2, 1e-6},
-                                            {DUET__FLAT_FACTORS, 32, 1, 500},
-                                            {DUET__FLAT_FACTORS, 33 + 32, 1, NAN}};
+    static const struct change changes[] = {{A, 0, 130, 1e-6},          {A, 130, 130, 1e-6},
+                                            {A, 130, 0, 1e-6},          {A, 70, 50, NAN},
+                                            {FACTORS, 33 + 5, 2, 1e-6}, {FACTORS, 32, 1, 500},
+                                            {FACTORS, 33 + 32, 1, NAN}};
     check_damage(&recorded_lu_incremental, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 

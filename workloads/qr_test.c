@@ -7,8 +7,6 @@
 
 #include "workloads/flat_tree.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "workloads/qr.c" /* NOLINT(bugprone-suspicious-include) */
-
 #include "workloads/test_compute.h"
 
 static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
@@ -108,7 +106,7 @@ static void test_same_as_by_hand(void)
         return;
     struct duet__problem problem = sized(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_qr, &problem);
-    const struct duet__storage *r = &data->matrices[DUET__FLAT_A];
+    const struct duet__storage *r = &data->matrices[A];
     for (uint64_t j = 0; j < N; j++) {
         for (uint64_t i = 0; i <= j; i++) {
             double of_a = 0, of_r = 0;
@@ -125,12 +123,9 @@ static void test_same_as_by_hand(void)
 /* The check finds damage in R, in a reflector, and in the factor of a block of reflectors. */
 static void test_damage(void)
 {
-    static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},
-                                            {DUET__FLAT_A, 130, 130, 1e-6},
-                                            {DUET__FLAT_A, 130, 0, 1e-6},
-                                            {DUET__FLAT_A, 70, 50, NAN},
-                                            {DUET__FLAT_FACTORS, 0, 0, 1e-6},
-                                            {DUET__FLAT_FACTORS, 64, 1, NAN}};
+    static const struct change changes[] = {{A, 0, 130, 1e-6},     {A, 130, 130, 1e-6},
+                                            {A, 130, 0, 1e-6},     {A, 70, 50, NAN},
+                                            {FACTORS, 0, 0, 1e-6}, {FACTORS, 64, 1, NAN}};
     check_damage(&recorded_qr, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 

@@ -5,7 +5,7 @@
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include "workloads/sparse_lu.c" /* NOLINT(bugprone-suspicious-include) */
+#include "workloads/lu.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "workloads/test_compute.h"
 
