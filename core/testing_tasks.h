@@ -8,7 +8,7 @@
 #include <duet/hint.h>
 #include <duet/parts.h>
 
-#include "core/testing_forms.h"
+#include "core/testing_program.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Parts                                                                                        */
