@@ -75,6 +75,33 @@ static inline double unit_flops(const struct duet_runtime *recorder)
     return extra;
 }
 
+/*
+ * Builds graphs of T x T tiles: the first kernel has T tasks, the second `times` as many as there
+ * are pairs of different tiles, the third as many as pairs, the last one for each later step and
+ * pair. There are so many handles (NULL: any), and as many flops as stated, to within epsilon (0:
+ * to the third order).
+ */
+static inline void check_counts(const struct duet__workload *workload, const char *const *names,
+                                uint64_t times, uint64_t (*handles)(uint64_t t), double epsilon)
+{
+    static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        void *state;
+        uint64_t n = sizes[i][0], t = (n + sizes[i][1] - 1) / sizes[i][1], pairs = t * (t - 1) / 2;
+        const uint64_t counts[] = {t, times * pairs, pairs, t * (t - 1) * (2 * t - 1) / 6};
+        struct duet__problem problem = sized(n, sizes[i][1], 'd');
+        struct duet_runtime *recorder = build_graph(workload, &problem, &state);
+        for (unsigned k = 0; k < G_N_ELEMENTS(counts); k++)
+            g_assert_cmpuint(recorder_count(recorder, names[k]), ==, counts[k]);
+        if (handles)
+            g_assert_cmpuint(recorder->handles->len, ==, handles(t));
+        double flops = recorder_flops(recorder) - unit_flops(recorder);
+        g_assert_cmpfloat_with_epsilon(flops / workload->flops(&problem), 1,
+                                       epsilon > 0 ? epsilon : 2 / (double)n);
+        free_graph(workload, recorder, state);
+    }
+}
+
 /* True if the workload's kernels can be run; otherwise the test is skipped. */
 static inline bool can_compute(const struct duet__workload *workload)
 {
