@@ -129,6 +129,8 @@ static cudaError_t copy(struct transfer t, enum cudaMemcpyKind kind, cudaStream_
         error = look(&t, kind, &from, &to);
     if (error || !t.width || !t.rows)
         return error;
+    if (stream->capture && (from.kind == FAKE_PAGEABLE || to.kind == FAKE_PAGEABLE))
+        return fake_spoil(stream);
     count(from, to, t.width * t.rows, stream->device);
     struct transfer real = real_addresses(t, from, to);
     if (from.kind == FAKE_PAGEABLE)

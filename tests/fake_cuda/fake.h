@@ -20,6 +20,8 @@
  * or a host function go on must not come after them.
  * - A host function that calls CUDA gets cudaErrorNotPermitted, and a process that was forked after
  *   a call cudaErrorInitializationError (not after fake_cuda_reset).
+ * - A thread that captures a stream may give it kernels, host functions, fillings and copies of
+ *   page-locked memory; any other call that could wait, allocate or record spoils what it captures.
  * - With a broken device current, cudaHostUnregister does nothing while another device has been
  * used that is sound.
  *
@@ -29,7 +31,7 @@
  *
  * Not imitated: how long things take, how little of a GPU is left beside a kernel, races between
  * the host's threads (every call takes one lock, so ThreadSanitizer sees fewer of them than there
- * may be), managed memory, graphs, contexts that are reset, NVML. What real
+ * may be), managed memory, events in graphs, contexts that are reset, NVML. What real
  * drivers do in cases that NVIDIA's documentation leaves open is not known to this code either.
  *
  * Without further ado there is no device. The environment, read once: FAKE_CUDA_DEVICES (number),
@@ -104,8 +106,8 @@ uint64_t fake_cuda_used(unsigned device);
 uint64_t fake_cuda_registered(void);
 
 /*
- * Returns the number of streams, events, allocations, page-locked blocks and registrations that
- * exist, and prints each on standard error if `say`. Memory of cudaMallocAsync does not count:
+ * Returns the number of streams, events, graphs, allocations, page-locked blocks and registrations
+ * that exist, and prints each on standard error if `say`. Memory of cudaMallocAsync does not count:
  * libraries keep it.
  */
 unsigned fake_cuda_leaks(bool say);

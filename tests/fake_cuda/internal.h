@@ -43,6 +43,13 @@
     X(cudaStreamQuery)                                                                             \
     X(cudaStreamGetId)                                                                             \
     X(cudaStreamWaitEvent)                                                                         \
+    X(cudaStreamBeginCapture)                                                                      \
+    X(cudaStreamEndCapture)                                                                        \
+    X(cudaGraphInstantiate)                                                                        \
+    X(cudaGraphExecUpdate)                                                                         \
+    X(cudaGraphLaunch)                                                                             \
+    X(cudaGraphDestroy)                                                                            \
+    X(cudaGraphExecDestroy)                                                                        \
     X(cudaLaunchHostFunc)                                                                          \
     X(cudaEventCreate)                                                                             \
     X(cudaEventCreateWithFlags)                                                                    \
@@ -86,6 +93,7 @@ struct fake_command {
     bool host;                   /* `run` is a function of the host */
     struct fake_event *record, *wait;
     uint64_t number;     /* number of the record */
+    size_t bytes;        /* size of the argument */
     struct span used[2]; /* ranges of the host's memory */
     _Alignas(max_align_t) unsigned char argument[];
 };
@@ -99,6 +107,8 @@ struct fake_stream {
     uint64_t random;  /* state of the delays' generator */
     uint64_t id;      /* differs from that of all other streams of the process */
     bool closing;
+    struct fake_graph *capture; /* its commands go there; NULL: they are executed */
+    bool spoiled;               /* what it captures has met a call that cannot be captured */
 };
 
 struct fake_device {
@@ -127,7 +137,7 @@ struct fake_table {
 struct fake {
     struct fake_cuda_config config;
     struct fake_device devices[FAKE_CUDA_DEVICES_MAX];
-    struct fake_table streams, events;
+    struct fake_table streams, events, graphs, execs;
     struct fake_cuda_stats stats;
     uint64_t calls[FAKE_FUNCTION_COUNT];
     struct fault faults[FAKE_FAULTS];
@@ -176,6 +186,13 @@ cudaError_t fake_event_of(cudaEvent_t handle, struct fake_event **out);
 /* Returns a command for fake_give, with a copy of the argument; never NULL. */
 struct fake_command *fake_command(void (*run)(void *argument), const void *argument, size_t bytes);
 void fake_give(struct fake_stream *stream, struct fake_command *command);
+/* Keeps a command that is given to a stream which captures. */
+void fake_capture(struct fake_stream *stream, struct fake_command *command);
+/* Spoils what the stream captures. Returns the error of the call that did. */
+cudaError_t fake_spoil(struct fake_stream *stream);
+/* Returns the error of a function that this thread may not call while it captures, and spoils
+   that. */
+cudaError_t fake_look_captured(enum fake_function function);
 /* Waits until the stream has done all that it was given until now. Returns the device's error, or
    0. */
 cudaError_t fake_drain(struct fake_stream *stream);

@@ -129,6 +129,8 @@ cudaError_t fake_enter(enum fake_function function, bool context)
     if (own.inside)
         return cudaErrorNotPermitted;
     cudaError_t error = injected(function);
+    if (!error)
+        error = fake_look_captured(function);
     if (error)
         return error;
     if (state.config.no_driver)
@@ -266,10 +268,13 @@ static unsigned count(const struct fake_table *table)
 static unsigned leaks(bool say)
 {
     unsigned streams = count(&state.streams), events = count(&state.events);
+    unsigned graphs = count(&state.graphs) + count(&state.execs);
     if (say && streams + events)
         (void)fprintf(stderr, "fake CUDA: %u stream(s) and %u event(s) not destroyed\n", streams,
                       events);
-    return streams + events + fake_memory_leaks(say);
+    if (say && graphs)
+        (void)fprintf(stderr, "fake CUDA: %u graph(s) not destroyed\n", graphs);
+    return streams + events + graphs + fake_memory_leaks(say);
 }
 
 unsigned fake_cuda_leaks(bool say)
@@ -288,6 +293,8 @@ void fake_cuda_reset(const struct fake_cuda_config *config)
     fake_memory_clear();
     fake_table_clear(&state.streams);
     fake_table_clear(&state.events);
+    fake_table_clear(&state.graphs);
+    fake_table_clear(&state.execs);
     unsigned epoch = state.epoch + 1;
     memset(&state, 0, sizeof state);
     state.epoch = epoch;

@@ -101,6 +101,7 @@ struct fake_command *fake_command(void (*run)(void *argument), const void *argum
     if (!command)
         abort();
     command->run = run;
+    command->bytes = bytes;
     if (bytes)
         memcpy(command->argument, argument, bytes);
     return command;
@@ -108,6 +109,10 @@ struct fake_command *fake_command(void (*run)(void *argument), const void *argum
 
 void fake_give(struct fake_stream *stream, struct fake_command *command)
 {
+    if (stream->capture) {
+        fake_capture(stream, command);
+        return;
+    }
     if (stream->first)
         stream->last->next = command;
     else
