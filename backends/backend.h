@@ -71,12 +71,22 @@ struct backend_config {
     void *owner;
 };
 
+struct duet__repeat; /* core/repeat.h */
+
 struct backend_kernel {
     void *tag; /* returned in the completion */
     duet_kernel_fn run;
     struct duet_call *call; /* the engine's, unchanged until the completion, except stream and
                                status, which the backend sets */
     double seconds;         /* paced: duration, already scaled */
+    /*
+     * For backends that repeat: `run` enqueues several kernels, call->status has a word for each,
+     * and call->message is there. What it enqueues is the same for the same version and addresses
+     * of buffers, and may then be done again without calling it. NULL: one kernel, which is always
+     * called.
+     */
+    struct duet__repeat *repeat;
+    uint64_t version;
 };
 
 enum backend_stream { BACKEND_IN, BACKEND_KERNEL, BACKEND_OUT, BACKEND_STREAMS };
@@ -131,6 +141,8 @@ struct backend_completion {
     int status;            /* 0; the kernel's status; DUET_ELOST: the device is lost */
     const char *why;       /* reason of a status that is not 0, with the name of the call that
                               failed; NULL: none. Valid until the device is used again */
+    size_t part;           /* 1 + number of the kernel, of several, that has left the status; 0: not
+                              known, or one kernel */
 };
 
 /* Properties of a device, for `duet info` and for the machine that is made from it. */
@@ -230,6 +242,7 @@ struct duet__backend {
      * completion.
      */
     int (*launch)(struct backend_device *device, const struct backend_kernel *kernel);
+    bool repeats; /* kernels may have `repeat` */
     int (*copy)(struct backend_device *device, const struct backend_copy *copy);
     /*
      * Returns more about the last error of launch or copy: NULL, or as completion.why. May be NULL.

@@ -373,6 +373,22 @@ void duet__record_bars(struct duet_runtime *core, const char *function);
 /* Ends what threads record of a runtime that is closed. */
 void duet__record_drop(struct duet_runtime *core);
 
+/* fused.c */
+
+struct fused;
+/*
+ * Returns recorded tasks, given by their models (NULL: it has none), as one, owned by the caller
+ * (duet__fused_drop); NULL: they are to be submitted one by one. `before`: the same ones before a
+ * change, or NULL.
+ */
+struct fused *duet__fuse(struct duet_runtime *core, const struct fused *before,
+                         struct duet_task *const *models, size_t count);
+int duet__fused_submit(struct duet_runtime *core, struct fused *fused);
+/* Ends a use. NULL is fine; also after the runtime was closed. */
+void duet__fused_drop(struct fused *fused);
+/* Drops what a task holds that never ended, if it is such a task. */
+void duet__fused_left(const struct task_extra *extra);
+
 /* stuck.c */
 void duet__tell_stuck(struct duet_runtime *core);
 

@@ -117,6 +117,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     codelet->emulation = emulation(desc);
     codelet->expand = desc->expand;
     codelet->waits = desc->waits;
+    codelet->capturable = desc->capturable;
     for (unsigned w = 0; desc->waits && w < core->machine.worker_count; w++)
         if (core->machine.workers[w].node == DUET_HOST)
             codelet->archs |= UINT64_C(1) << core->machine.workers[w].arch;

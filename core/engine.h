@@ -158,6 +158,11 @@ struct duet__engine_ops {
      * duet__nested_awaited is true. NULL: the engine runs no kept nested tasks.
      */
     void (*run_kept)(void *engine);
+    /*
+     * True if the worker can launch the kernels of a graph at once: duet__task_repeat. NULL: none
+     * can.
+     */
+    bool (*repeats)(void *engine, unsigned worker);
     /* Returns the seconds since the run began, on the application's thread. */
     double (*now)(void *engine);
     /* As duet_worker_scheduling. May be NULL: no worker ever is scheduling. */
@@ -469,6 +474,13 @@ uint64_t duet__numbered(const struct duet_runtime *core);
 uint64_t duet__registered_bytes(const struct duet_runtime *core);
 /* Returns the date at which the task became ready: its kernel begins no earlier. */
 double duet__task_ready(const struct duet_task *task);
+/*
+ * Returns what is known of the kernels of a graph, for a task that stands for all of them; else
+ * NULL. *version: tasks of one version enqueue the same if their buffers are the same.
+ * duet__task_part returns the name of one of its kernels, from 0.
+ */
+struct duet__repeat *duet__task_repeat(const struct duet_task *task, uint64_t *version);
+const char *duet__task_part(const struct duet_task *task, size_t kernel);
 /* Returns the task's arguments, valid until duet__done. */
 const void *duet__task_args(const struct duet_task *task);
 /*

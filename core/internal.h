@@ -212,6 +212,7 @@ struct duet_codelet {
     duet_kernel_fn emulation;
     duet_expand_fn expand; /* NULL: an ordinary kernel */
     bool waits;            /* the engine runs it, and it may wait for its children */
+    bool capturable;       /* as in its description */
     void **models;         /* state of the model, by architecture; model_lock */
     double *belief_factor; /* factor of model_error, by architecture */
     uint64_t primed;       /* architectures for which a calibration has primed the model */

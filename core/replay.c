@@ -56,9 +56,11 @@ struct duet_graph {
     char *records;             /* memory of the models */
     struct use *uses;          /* by address of the recorded handle */
     size_t use_count;
-    bool changed;       /* some task has */
-    const char *barred; /* function that no graph can call again; NULL: none */
-    bool full;          /* there was no memory for a task */
+    bool changed;        /* some task has */
+    struct fused *fused; /* all tasks as one; NULL: one by one */
+    bool stale;          /* it has to be made again */
+    const char *barred;  /* function that no graph can call again; NULL: none */
+    bool full;           /* there was no memory for a task */
 };
 
 static _Thread_local struct duet_graph *recording; /* by this thread; NULL: it does not */
@@ -82,6 +84,7 @@ void duet_graph_free(struct duet_graph *graph)
     free(graph->models);
     free(graph->records);
     free(graph->uses);
+    duet__fused_drop(graph->fused);
     free(graph);
 }
 
@@ -254,7 +257,7 @@ static bool graph_make(struct duet_graph *graph)
     }
     if (uses)
         qsort(graph->uses, uses, sizeof *graph->uses, by_handle);
-    graph->changed = true;
+    graph->changed = graph->stale = true;
     return true;
 }
 
@@ -282,6 +285,15 @@ RARE static void graph_refill(struct duet_graph *graph)
         graph->models[i] = filled ? task->model : NULL;
     }
     graph->changed = false;
+}
+
+/* Joins the tasks anew, where they can be one. */
+RARE static void graph_fuse(struct duet_graph *graph)
+{
+    struct fused *before = graph->fused;
+    graph->fused = duet__fuse(graph->core, before, graph->models, graph->count);
+    duet__fused_drop(before);
+    graph->stale = false;
 }
 
 int duet_graph_end(struct duet_runtime *runtime, struct duet_graph **out)
@@ -337,6 +349,7 @@ int duet_graph_set_value(struct duet_graph *graph, size_t task, size_t value, co
         return duet__refuse(graph->core, DUET_EINVAL,
                             "task %zu of a graph of %zu has no value %zu (from 0) of %zu bytes",
                             task, graph->count, value, bytes);
+    graph->stale |= memcmp(old, at, bytes) != 0;
     memcpy(recorded->args + ((const char *)old - recorded->args), at, bytes);
     if (recorded->desc.codelet->asked)
         recorded->changed = graph->changed = true;
@@ -369,7 +382,7 @@ int duet_graph_set_handle(struct duet_graph *graph, struct duet_handle *recorded
         use--;
     for (; use < graph->uses + graph->use_count && use->recorded == recorded; use++) {
         use->task->accesses[use->access].handle = instead;
-        use->task->changed = graph->changed = true;
+        use->task->changed = graph->changed = graph->stale = true;
     }
     return DUET_OK;
 }
@@ -438,6 +451,10 @@ int duet_graph_submit(struct duet_runtime *runtime, struct duet_graph *graph)
     const bool plain = records(runtime) || duet__caller(runtime) != DUET_OUTSIDE;
     if (graph->changed)
         graph_refill(graph);
+    if (graph->stale)
+        graph_fuse(graph);
+    if (graph->fused && !plain)
+        return duet__fused_submit(runtime, graph->fused);
     for (size_t i = 0; i < graph->count && !error;)
         error = plain || !graph->models[i] ? duet_submit(runtime, &graph->tasks[i++]->desc)
                                            : submit_models(graph, &i);

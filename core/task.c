@@ -189,8 +189,10 @@ static void free_extras(char *chunk, const char *end, size_t bytes)
 {
     for (char *at = chunk; (size_t)(end - at) >= bytes; at += bytes) {
         struct duet_task *task = (struct duet_task *)(void *)at;
-        if (task->extra)
-            duet__extra_free(task);
+        if (!task->extra)
+            continue;
+        duet__fused_left(task->extra);
+        duet__extra_free(task);
     }
 }
 

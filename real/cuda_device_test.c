@@ -12,6 +12,8 @@
 #include <glib.h>
 
 #include <duet/duet.h>
+#include <duet/graph.h>
+#include <duet/random.h>
 #include <duet/trace.h>
 
 #include "real/real.h"
@@ -407,6 +409,367 @@ static void test_broken_by_kernel(void)
     end(duet, error);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Graphs that are launched as CUDA graphs                                                      */
+
+enum { VECTORS = 4, TASKS_MAX = 6 };
+
+/* A task: to := 3 to + from + amount. */
+struct mixing {
+    unsigned to, from;
+    uint64_t amount;
+    int status; /* left from the 100th launch of a program on */
+};
+
+struct mixture {
+    uint64_t *to;
+    const uint64_t *from;
+    struct mixing mixing;
+    int *status;
+};
+
+static unsigned calls;             /* of the function below */
+static _Atomic(unsigned) launches; /* of the kernel */
+static cudaError_t (*more)(
+    cudaStream_t stream); /* what the function calls as well; NULL: nothing */
+
+static void run_mix(void *argument)
+{
+    const struct mixture *m = argument;
+    for (size_t i = 0; i < WORDS; i++)
+        m->to[i] = 3 * m->to[i] + m->from[i] + m->mixing.amount;
+    if (++launches > 100)
+        *m->status = m->mixing.status;
+}
+
+static int mix(const struct duet_call *call)
+{
+    struct mixture m = {.to = call->buffers[0].data,
+                        .from = call->buffers[1].data,
+                        .status = call->status};
+    memcpy(&m.mixing, call->args, sizeof m.mixing);
+    calls++;
+    if (!call->stream) {
+        run_mix(&m);
+        return DUET_OK;
+    }
+    m.to = fake_cuda_memory(0, m.to, sizeof(uint64_t[WORDS]));
+    m.from = fake_cuda_memory(0, m.from, sizeof(uint64_t[WORDS]));
+    int error = more ? (int)more(call->stream) : 0;
+    if (!error)
+        error = fake_cuda_launch(call->stream, run_mix, &m, sizeof m);
+    return error ? duet_fail(call->message, DUET_ETASK, "mix: %s",
+                             cudaGetErrorName((cudaError_t)error))
+                 : DUET_OK;
+}
+
+/* A program, and what it is to compute. */
+struct program {
+    struct duet_runtime *duet;
+    struct duet_codelet *kernel;
+    struct duet_handle *handles[VECTORS];
+    uint64_t words[VECTORS][WORDS], expected[VECTORS][WORDS];
+};
+
+static void program_open(struct program *p, const struct duet_config *config, bool capturable,
+                         duet_kernel_fn on_cpu)
+{
+    const struct duet_implementation both[] = {{"cuda", mix}, {"cpu", on_cpu}};
+    const struct duet_codelet_desc desc = {.name = "mix",
+                                           .implementations = both,
+                                           .implementation_count = on_cpu ? 2 : 1,
+                                           .capturable = capturable};
+    *p = (struct program){.duet = open_with(config)};
+    calls = launches = 0;
+    must(p->duet, duet_register_codelet(p->duet, &desc, &p->kernel));
+    for (unsigned v = 0; v < VECTORS; v++)
+        must(p->duet,
+             duet_register_vector(p->duet, p->words[v], WORDS, sizeof(uint64_t), &p->handles[v]));
+}
+
+static void program_close(struct program *p, int error)
+{
+    for (unsigned v = 0; v < VECTORS && !error; v++) {
+        must(p->duet, duet_unregister(p->duet, p->handles[v]));
+        g_assert_cmpmem(p->words[v], sizeof p->words[v], p->expected[v], sizeof p->expected[v]);
+    }
+    end(p->duet, error);
+    g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
+}
+
+static void expect(struct program *p, const struct mixing *tasks, unsigned count)
+{
+    for (const struct mixing *task = tasks; task < tasks + count; task++)
+        for (unsigned i = 0; i < WORDS; i++)
+            p->expected[task->to][i] =
+                3 * p->expected[task->to][i] + p->expected[task->from][i] + task->amount;
+}
+
+/* Records and runs tasks. */
+static struct duet_graph *record(struct program *p, const struct mixing *tasks, unsigned count)
+{
+    struct duet_graph *graph = NULL;
+    must(p->duet, duet_graph_begin(p->duet));
+    for (unsigned i = 0; i < count; i++) {
+        const struct duet_access accesses[] = {{p->handles[tasks[i].to], DUET_RW},
+                                               {p->handles[tasks[i].from], DUET_R}};
+        const struct duet_task_desc desc = {.codelet = p->kernel,
+                                            .accesses = accesses,
+                                            .access_count = 2,
+                                            .args = &tasks[i],
+                                            .args_bytes = sizeof tasks[i]};
+        must(p->duet, duet_submit(p->duet, &desc));
+    }
+    must(p->duet, duet_graph_end(p->duet, &graph));
+    expect(p, tasks, count);
+    return graph;
+}
+
+/* Submits a graph of these tasks. */
+static void again(struct program *p, struct duet_graph *graph, const struct mixing *tasks,
+                  unsigned count)
+{
+    must(p->duet, duet_graph_submit(p->duet, graph));
+    expect(p, tasks, count);
+}
+
+/* The calls of CUDA, and of the kernels' function, that graphs have needed. */
+static void made(unsigned captures, unsigned instances, unsigned updates, unsigned graphs,
+                 unsigned functions)
+{
+    g_assert_cmpuint(fake_cuda_calls("cudaStreamBeginCapture"), ==, captures);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphInstantiate"), ==, instances);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphExecUpdate"), ==, updates);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphLaunch"), ==, graphs);
+    g_assert_cmpuint(calls, ==, functions);
+}
+
+/* One by one, then captured, then launched; again captured where something has changed. */
+static void test_graph(void)
+{
+    struct mixing tasks[] = {{0, 1, 5, 0}, {1, 0, 7, 0}, {2, 3, 1, 0}};
+    struct duet_config config = start(1, 0);
+    struct program p;
+    program_open(&p, &config, true, NULL);
+    struct duet_graph *graph = record(&p, tasks, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        again(&p, graph, tasks, 3);
+        must(p.duet, duet_wait(p.duet));
+    }
+    made(1, 1, 0, 2, 9);
+    g_assert_cmpuint(duet_tasks_done(p.duet), ==, 3 + 3);
+    tasks[1].amount = 9;
+    must(p.duet, duet_graph_set_value(graph, 1, 0, &tasks[1], sizeof tasks[1]));
+    again(&p, graph, tasks, 3);
+    must(p.duet, duet_wait(p.duet));
+    made(2, 1, 1, 3, 12);
+    must(p.duet, duet_graph_set_handle(graph, p.handles[3], p.handles[0]));
+    tasks[2].from = 0;
+    again(&p, graph, tasks, 3);
+    must(p.duet, duet_wait(p.duet));
+    made(3, 1, 2, 4, 15);
+    again(&p, graph, tasks, 3);
+    struct duet_graph *other = record(&p, tasks + 1, 2); /* in turn with the first one */
+    for (unsigned i = 0; i < 3; i++) {
+        again(&p, other, tasks + 1, 2);
+        again(&p, graph, tasks, 3);
+    }
+    must(p.duet, duet_wait(p.duet));
+    made(4, 2, 2, 5 + 5, 15 + 6);
+    duet_graph_free(graph);
+    duet_graph_free(record(&p, tasks, 1)); /* of one task: as ever */
+    graph = record(&p, tasks, 2);
+    again(&p, graph, tasks, 2); /* frees what the first one had */
+    must(p.duet, duet_wait(p.duet));
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphExecDestroy"), ==, 1);
+    duet_graph_free(other);
+    program_close(&p, DUET_OK); /* with a graph alive */
+    duet_graph_free(graph);
+}
+
+/* Where another worker could run a task, or kernels beside each other, all is as without. */
+static void test_graph_of_tasks(void)
+{
+    enum { STREAMS, SWITCHED_OFF, MEMORY, FUNCTIONS, CPU, GRAPH };
+    const struct mixing tasks[] = {{0, 1, 5, 0}, {2, 3, 7, 0}};
+    for (unsigned i = STREAMS; i <= GRAPH; i++) {
+        struct duet_config config = start(1, 1);
+        struct program p;
+        config.gpu_streams = i == STREAMS ? 2 : 0;
+        config.no_cuda_graphs = i == SWITCHED_OFF;
+        config.gpu_memory_bytes = i == MEMORY ? 3 * sizeof(uint64_t[WORDS]) : 0;
+        program_open(&p, &config, i != FUNCTIONS, i == CPU ? mix : NULL);
+        struct duet_graph *graph = record(&p, tasks, 2);
+        for (unsigned k = 0; k < 3; k++)
+            again(&p, graph, tasks, 2);
+        must(p.duet, duet_wait(p.duet));
+        made(i == GRAPH, i == GRAPH, 0, i == GRAPH ? 2 : 0, i == GRAPH ? 6 : 8);
+        duet_graph_free(graph);
+        program_close(&p, DUET_OK);
+    }
+}
+
+static cudaError_t allocate(cudaStream_t stream)
+{
+    void *memory = NULL;
+    cudaError_t error = cudaMalloc(&memory, 1);
+    return error ? error : cudaFree(memory);
+}
+
+static cudaError_t look(cudaStream_t stream)
+{
+    (void)cudaStreamQuery(stream); /* whatever it says */
+    return cudaSuccess;
+}
+
+/* What cannot be captured, or fails to become a CUDA graph, is launched one by one. */
+static void test_graph_refused(void)
+{
+    static const struct {
+        cudaError_t (*more)(cudaStream_t stream);
+        const char *fails;
+        unsigned captures, launches;
+    } cases[] = {
+        {allocate, NULL, 1, 0},
+        {look, NULL, 1, 0},
+        {NULL, "cudaStreamBeginCapture", 1, 0},
+        {NULL, "cudaStreamEndCapture", 1, 0},
+        {NULL, "cudaGraphInstantiate", 1, 0},
+        {NULL, "cudaGraphExecUpdate", 2, 4}, /* made anew */
+        {NULL, "cudaGraphLaunch", 1, 1},
+    };
+    for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct mixing tasks[] = {{0, 1, 5, 0}, {2, 3, 7, 0}};
+        struct duet_config config = start(1, 0);
+        struct program p;
+        config.quiet = true;
+        program_open(&p, &config, true, NULL);
+        more = cases[i].more;
+        if (cases[i].fails)
+            fake_cuda_fail(cases[i].fails, 1, cudaErrorNotSupported);
+        struct duet_graph *graph = record(&p, tasks, 2);
+        for (unsigned k = 0; k < 5; k++) {
+            again(&p, graph, tasks, 2);
+            if (k != 2)
+                continue;
+            tasks[1].amount = 8;
+            must(p.duet, duet_graph_set_value(graph, 1, 0, &tasks[1], sizeof tasks[1]));
+        }
+        must(p.duet, duet_wait(p.duet));
+        g_assert_cmpuint(fake_cuda_calls("cudaStreamBeginCapture"), ==, cases[i].captures);
+        g_assert_cmpuint(fake_cuda_calls("cudaGraphLaunch"), ==, cases[i].launches);
+        more = NULL;
+        duet_graph_free(graph);
+        program_close(&p, DUET_OK);
+    }
+}
+
+/* A kernel that fails when it runs, or whose function fails, is named. */
+static void test_graph_fails(void)
+{
+    const struct mixing tasks[] = {{0, 1, 5, 0}, {2, 3, 7, 2}};
+    for (unsigned at = 0; at < 3; at++) {
+        struct duet_config config = start(1, 0);
+        struct program p;
+        program_open(&p, &config, true, NULL);
+        struct duet_graph *graph = record(&p, tasks, 2);
+        for (unsigned k = 0; k < at; k++)
+            again(&p, graph, tasks, 2);
+        must(p.duet, duet_wait(p.duet));
+        launches = 100; /* the next ones leave a status */
+        must(p.duet, duet_graph_submit(p.duet, graph));
+        REFUSED(p.duet, duet_wait(p.duet), DUET_ETASK,
+                "(graph of 2 tasks) failed on gpu0: mix (task 1 of the graph, from 0): info = 2");
+        duet_graph_free(graph);
+        program_close(&p, DUET_ETASK);
+    }
+}
+
+static struct gate {
+    _Atomic(bool) waiting, open;
+} gate;
+
+static void pass(void *argument)
+{
+    gate.waiting = true;
+    while (!gate.open)
+        (void)sched_yield();
+}
+
+static int close_gate(const struct duet_call *call)
+{
+    return fake_cuda_launch(call->stream, pass, NULL, 0);
+}
+
+/* A graph that is freed while it is in flight, twice and with two arguments; a run cancelled then.
+ */
+static void test_graph_freed(void)
+{
+    for (unsigned cancelled = 0; cancelled < 2; cancelled++) {
+        struct mixing tasks[] = {{0, 1, 5, 0}, {2, 3, 7, 0}};
+        struct duet_config config = start(1, 0);
+        struct program p;
+        program_open(&p, &config, true, NULL);
+        struct duet_graph *graph = record(&p, tasks, 2);
+        again(&p, graph, tasks, 2);
+        must(p.duet, duet_wait(p.duet));
+        gate.waiting = gate.open = false;
+        submit(p.duet, codelet(p.duet, close_gate, NULL), NULL);
+        while (!gate.waiting)
+            (void)sched_yield();
+        again(&p, graph, tasks, 2);
+        tasks[0].amount = 6;
+        must(p.duet, duet_graph_set_value(graph, 0, 0, &tasks[0], sizeof tasks[0]));
+        again(&p, graph, tasks, 2);
+        duet_graph_free(graph);
+        if (cancelled)
+            duet_cancel(p.duet);
+        gate.open = true;
+        int error = duet_wait(p.duet);
+        g_assert_cmpint(error, ==, cancelled ? DUET_ECANCELED : DUET_OK);
+        program_close(&p, error);
+    }
+}
+
+/* Random graphs, changed and not, in memory that is too small for all data, on devices that break
+   now and then. */
+static void test_graph_random(void)
+{
+    unsigned good = 0, launched = 0;
+    for (unsigned round = 0; round < 40; round++) {
+        uint64_t rng = duet_random_stream(round, 5);
+        struct mixing tasks[2][TASKS_MAX];
+        struct duet_graph *graphs[2];
+        struct duet_config config = start(1, 0);
+        struct program p;
+        config.gpu_memory_bytes = (3 + round % 2) * sizeof(uint64_t[WORDS]);
+        program_open(&p, &config, true, NULL);
+        if (round % 4 == 3)
+            fake_cuda_break(0, cudaErrorECCUncorrectable, 30 + 5 * round);
+        for (unsigned g = 0; g < 2; g++) {
+            for (unsigned i = 0; i < TASKS_MAX; i++) {
+                unsigned to = duet_random_below(&rng, 3) + g;
+                tasks[g][i] = (struct mixing){to, (to - g + 1) % 3 + g, duet_random_next(&rng), 0};
+            }
+            graphs[g] = record(&p, tasks[g], TASKS_MAX);
+        }
+        for (unsigned k = 0; k < 30; k++) {
+            const unsigned g = duet_random_below(&rng, 2), i = duet_random_below(&rng, TASKS_MAX);
+            tasks[g][i].amount += duet_random_below(&rng, 3) == 0;
+            must(p.duet, duet_graph_set_value(graphs[g], i, 0, &tasks[g][i], sizeof tasks[g][i]));
+            again(&p, graphs[g], tasks[g], TASKS_MAX);
+        }
+        int error = duet_wait(p.duet);
+        good += !error;
+        launched += fake_cuda_calls("cudaGraphLaunch") > 0;
+        duet_graph_free(graphs[0]);
+        duet_graph_free(graphs[1]);
+        program_close(&p, error);
+    }
+    g_assert_true(good >= 30 && launched >= 30);
+}
+
 TEST_MAIN(test_kernels_that_fail, test_copies_that_fail, test_pin, test_handles,
           test_pin_after_loss, test_hung, test_slack, test_left_out, test_broken,
-          test_broken_by_kernel)
+          test_broken_by_kernel, test_graph, test_graph_of_tasks, test_graph_refused,
+          test_graph_fails, test_graph_freed, test_graph_random)

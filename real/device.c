@@ -67,6 +67,16 @@ static const char *why(const struct slot *slot, const struct backend_completion 
     return slot && *slot->message.text ? slot->message.text : completion->why;
 }
 
+/* Returns the reason of an error of one of several kernels, in the place of its message. */
+static const char *why_part(struct slot *slot, const struct backend_completion *completion)
+{
+    const size_t kernel = completion->part - 1;
+    (void)duet_fail(&slot->message, completion->status, "%s (task %zu of the graph, from 0): %s",
+                    duet__task_part(slot->command.task, kernel), kernel,
+                    completion->why ? completion->why : duet_strerror(completion->status));
+    return slot->message.text;
+}
+
 /*
  * Ends a piece of a copy. Returns true for the last one: the report is then that of all pieces.
  * Pieces are in one stream, so that they end in their order.
@@ -103,6 +113,8 @@ static void report_completion(struct worker *self, const struct backend_completi
     char *kept = NULL;
     if (report.status)
         report.why = why(slot, completion);
+    if (report.status && completion->part)
+        report.why = why_part(slot, completion);
     if (kernel) {
         command = slot->command;
         slot->used = false;
@@ -188,12 +200,13 @@ static void launch_kernel(struct worker *self, const struct duet__engine_command
                                            : duet__task_function(command->task, self->arch);
     self->kernels++;
     int error = duet__slot_fill(self, slot, command->task);
-    const struct backend_kernel kernel = {
+    struct backend_kernel kernel = {
         .tag = slot,
         .run = run_inside,
         .call = &slot->call,
         .seconds = error ? 0 : duet__paced_seconds(self, command->task),
     };
+    kernel.repeat = duet__task_repeat(command->task, &kernel.version);
     show_oldest(self);
     if (error) {
         refuse_command(self, slot, error, NULL);
@@ -202,6 +215,14 @@ static void launch_kernel(struct worker *self, const struct duet__engine_command
     error = self->backend->launch(self->opened, &kernel);
     if (error)
         refuse_command(self, slot, error, why_refused(self));
+}
+
+bool duet__real_repeats(void *engine, unsigned worker)
+{
+    const struct real *real = engine;
+    const struct duet__backend *backend = real->workers[worker].backend;
+    /* with several streams, kernels of a graph may run beside each other */
+    return backend->repeats && real->config.gpu_streams <= 1 && !real->config.no_cuda_graphs;
 }
 
 /* Returns the beginning of a memory node's slab, and its device; NULL for the host. */

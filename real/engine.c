@@ -346,6 +346,7 @@ const struct duet__engine_ops *duet__real_ops(void)
         .await = duet__real_await,
         .run_kept = duet__real_run_kept,
         .notify = duet__real_notify,
+        .repeats = duet__real_repeats,
         .now = real_now,
         .scheduling = duet__real_scheduling,
         .classify = duet__real_classify,

@@ -419,6 +419,7 @@ void duet__thread_rest(unsigned tries);
 int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message);
 int duet__real_unpin(void *engine, void *data, struct duet_message *message);
 void duet__real_forget(void *engine, struct duet_handle *handle);
+bool duet__real_repeats(void *engine, unsigned worker);
 /* Returns the backend that keeps data in handles' marks: one of those in use, or NULL. */
 const struct use *duet__marker(const struct real *real);
 

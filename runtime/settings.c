@@ -186,6 +186,8 @@ static const struct duet__option settings[] = {
      UNITS_GPU_STREAMS_MAX, "Kernels that may run at once on a GPU; default: 1", "K"},
     {RUN | RUN_FACTOR | ENVIRONMENT, "gpu-untimed", 0, FLAG, AT(gpu_untimed), 0, 0,
      "GPUs measure no times: dates are those at which the host saw things end", NULL},
+    {RUN | ENVIRONMENT, "no-cuda-graphs", 0, FLAG, AT(no_cuda_graphs), 0, 0,
+     "Launch the kernels of a graph one by one", NULL},
     {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "pin", 0, PIN, AT(pin_bytes), 0, 0,
      "Host memory that may be page-locked; default: three quarters of it", "SIZE|none"},
     {ALL | FACTOR | INFO | ENVIRONMENT, "no-peer", 0, FLAG, AT(no_peer), 0, 0,

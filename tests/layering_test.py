@@ -55,7 +55,7 @@ RULES = [
     ("core/models/list", ""),
     ("core/models/*", "c-pure duet/model.h"),
     ("core/*", "c-pure duet/* core/*"),
-    ("backends/cuda/*", "c posix threads duet/* backends/*.h cuda ."),
+    ("backends/cuda/*", "c posix threads duet/* core/repeat.h backends/*.h cuda ."),
     ("backends/opencl/*", "c posix threads duet/* backends/*.h opencl ."),
     ("backends/emulated/*", "c posix threads duet/* backends/*.h core/flows.h ."),
     ("backends/*/*", "c posix threads duet/* backends/backend.h ."),

@@ -149,6 +149,7 @@ static const struct duet__tiled tiled = {
     .shapes = jacobi2d_shapes,
     .owner = jacobi2d_owner,
     .flops = {flops_jacobi2d},
+    .capturable = true,
     .submit = jacobi2d_submit,
 };
 

@@ -178,8 +178,8 @@ static int tiles_init(struct registering *r, const struct duet__shape *shape,
 
 /* Finds or registers the kernel in the problem's precision. */
 static int register_kernel(struct duet_runtime *runtime, const struct duet__problem *problem,
-                           const char *base, bool cpu_only, double (*flops)(const void *args),
-                           struct duet_codelet **out)
+                           const char *base, bool cpu_only, bool capturable,
+                           double (*flops)(const void *args), struct duet_codelet **out)
 {
     const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = problem->data ? duet__kernel(base) : NULL},
@@ -198,6 +198,7 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet__prob
         .implementations = implementations,
         .implementation_count = cpu_only ? 1 : sizeof implementations / sizeof *implementations,
         .flops = flops,
+        .capturable = capturable,
     };
     return duet_register_codelet(runtime, &desc, out);
 }
@@ -240,7 +241,7 @@ static int register_codelets(struct duet__build *build, const struct duet__workl
         calls_blas ? duet__blas_begin(strcmp(first, "axpy") != 0 ? threads : 0, message) : 0;
     for (size_t i = 0; !error && i < DUET__KERNELS_MAX && self->kernels[i]; i++)
         error = register_kernel(build->runtime, build->problem, self->kernels[i], cpu_only >> i & 1,
-                                tiled->flops[i], &build->codelets[i]);
+                                tiled->capturable, tiled->flops[i], &build->codelets[i]);
     return error;
 }
 

@@ -84,6 +84,7 @@ struct duet__tiled {
     void (*shapes)(const struct duet__problem *problem, struct duet__shape *shapes);
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* each kernel's; args: struct
                                                              duet__tile_args */
+    bool capturable;   /* kernels for GPUs only enqueue: see struct duet_codelet_desc */
     unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
     /* Name of the setting that, with the value "cpu", does so for these kernels, too; NULL:
      * none. */

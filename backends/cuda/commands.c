@@ -84,9 +84,11 @@ static int run_kernel(struct backend_device *device, struct stream *stream, stru
     (void)cudaGetLastError();
     struct duet__usage before;
     duet__thread_usage(&before);
-    command->status = kernel->run(kernel->call);
+    command->status = kernel->repeat ? duet__cuda_repeat(device, stream, command, kernel)
+                                     : kernel->run(kernel->call);
     command->returned_s = cuda_now(device->cuda);
-    command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
+    if (!command->prepared)
+        command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
     look_behind(device, command);
     if (cuda_lost(device) ||
         !duet__cuda_failed(&failure, "cudaEventRecord",
@@ -168,9 +170,11 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
 /* Takes the status that the stream has written before the kernel's end. */
 static void take_late_status(struct command *command)
 {
-    int late = *(volatile int *)command->timing->status;
-    if (!command->status)
-        command->status = duet__late_status(late, &command->reason.info);
+    if (command->status)
+        return;
+    int late = command->capture ? duet__capture_status(command->capture, &command->part)
+                                : *(volatile int *)command->timing->status;
+    command->status = duet__late_status(late, &command->reason.info);
 }
 
 /* Sets the dates and the status of the oldest command of a stream, which has ended. */
@@ -229,7 +233,8 @@ static bool report_oldest(struct backend_device *device, struct stream *stream,
     *out = (struct backend_completion){.tag = command->tag,
                                        .status = command->status,
                                        .start_s = command->start_s,
-                                       .end_s = command->end_s};
+                                       .end_s = command->end_s,
+                                       .part = command->part};
     return duet__complete(out, &stream->end_s, &device->reasons, &command->reason, duet__cuda_text);
 }
 
@@ -289,7 +294,10 @@ static void give_timing(struct backend_device *device, struct command *command)
 {
     if (command->timing)
         duet__timings_give(&device->timings, command->timing);
+    if (command->capture)
+        duet__capture_give(command->capture);
     command->timing = NULL;
+    command->capture = NULL;
 }
 
 void duet__cuda_unpush(struct backend_device *device, struct stream *stream)

@@ -94,6 +94,7 @@ const struct duet__backend duet__backend_cuda = {
     .close = duet__cuda_close,
     .base = cuda_base,
     .launch = duet__cuda_launch,
+    .repeats = true,
     .copy = duet__cuda_copy,
     .why = cuda_why,
     .poll = duet__cuda_poll,

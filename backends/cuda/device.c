@@ -392,6 +392,7 @@ void duet__cuda_close(struct backend_device *device)
     device_delist(device);
     if (!device->abandoned)
         free_all(device);
+    duet__captures_free(device, true);
     for (unsigned i = 0; i < device->stream_count; i++)
         duet__ring_fini(&device->streams[i].commands);
     free(device);

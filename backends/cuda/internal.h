@@ -5,8 +5,9 @@
  *
  * A device is used by its worker's thread alone; other threads only read its base and whether it is
  * lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for a
- * staging buffer. Only open, close and the handling of errors block. Open makes page-locked memory
- * for config.kernels kernels, as CUDA may wait for the whole device to make it.
+ * staging buffer. Only open, close, the handling of errors and the capture of a graph's kernels
+ * block. Open makes page-locked memory for config.kernels kernels, as CUDA may wait for the whole
+ * device to make it.
  */
 #ifndef DUET_CUDA_INTERNAL_H
 #define DUET_CUDA_INTERNAL_H
@@ -283,6 +284,8 @@ struct cuda {
                                        lost */
 };
 
+struct capture; /* what the kernels of a graph have enqueued: capture.c */
+
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
     void *tag;
@@ -291,9 +294,11 @@ struct command {
     bool ended;  /* status and dates are final */
     int status;
     double launched_s, start_s, end_s;
-    double returned_s;     /* kernel: date at which its function returned */
-    bool prepared;         /* kernel: its function has prepared something */
-    struct timing *timing; /* NULL: not given to CUDA */
+    double returned_s;       /* kernel: date at which its function returned */
+    bool prepared;           /* kernel: its function has prepared something */
+    struct timing *timing;   /* NULL: not given to CUDA */
+    struct capture *capture; /* kernels of a graph; NULL: one kernel, or a copy */
+    size_t part;             /* as in struct backend_completion */
     struct reason reason;
     struct backend_copy copy;
     struct cut cut;  /* progress through staging buffers */
@@ -326,6 +331,7 @@ struct backend_device {
     char refusal[FAILURE_TEXT];
     struct reasons reasons;
     struct timings timings;
+    struct capture *captures; /* those of its graphs */
     unsigned stream_count;
     struct stream streams[]; /* kernels, then in, then out */
 };
@@ -408,6 +414,22 @@ DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struc
 /* Remove the newest command, which was refused, and the oldest, which was reported. */
 void duet__cuda_unpush(struct backend_device *device, struct stream *stream);
 void duet__cuda_shift(struct backend_device *device, struct stream *stream);
+
+/* ------------------------------------------------------------------------------------------- */
+/* capture.c: kernels of a graph                                                                */
+
+/*
+ * Launches the kernels of a graph, as one CUDA graph if it can. Returns the status of their
+ * functions, or that of the command if the device is lost.
+ */
+int duet__cuda_repeat(struct backend_device *device, struct stream *stream, struct command *command,
+                      const struct backend_kernel *kernel);
+/* Returns the first late status that is not 0, and its kernel in *part as in backend_completion. */
+int duet__capture_status(const struct capture *capture, size_t *part);
+/* Ends the use by a command. */
+void duet__capture_give(struct capture *capture);
+/* Frees captures: all, when nothing is in flight, or those of graphs that were freed. */
+void duet__captures_free(struct backend_device *device, bool all);
 
 /* ------------------------------------------------------------------------------------------- */
 /* loss.c: errors that end a command or the device                                              */

@@ -166,6 +166,7 @@ struct duet_config {
                     runtime after another */
     bool figures; /* `trace` alone keeps no records: it has figures of the run, but no kernels and
                      no copies */
+    bool no_cuda_graphs; /* tasks of a graph (duet/graph.h) are never joined on a GPU */
     /* what carries copies and messages of simulations: "fluid", duet's own engine, or "simgrid";
        NULL: "fluid" */
     const char *network_engine;
@@ -191,13 +192,13 @@ static inline void duet_config_init(struct duet_config *config)
  * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_DEVICES, DUET_SCALE,
  * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
  * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_GPU_UNTIMED,
- * DUET_PIN ("none" or a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY,
- * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_NETWORK_ENGINE, DUET_WINDOW,
- * DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_INTERVAL,
- * DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION,
- * DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_FIGURES, DUET_CALIBRATE, DUET_REPORT. The strings
- * belong to the environment. Error: DUET_EINVAL, with a message that names the variable; `config`
- * may then be partly changed.
+ * DUET_NO_CUDA_GRAPHS, DUET_PIN ("none" or a size), DUET_LINKS, DUET_NO_PEER,
+ * DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK,
+ * DUET_NETWORK_ENGINE, DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES,
+ * DUET_NOISE, DUET_INTERVAL, DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS,
+ * DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_FIGURES,
+ * DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment. Error: DUET_EINVAL, with a
+ * message that names the variable; `config` may then be partly changed.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                                         struct duet_message *message);
@@ -331,6 +332,13 @@ struct duet_codelet_desc {
     /* The task may call duet_expand_wait and compute itself, on its worker. A simulation then needs
        to know its time, as a kernel's. For codelets that expand. */
     bool waits;
+    /*
+     * The functions for CUDA do nothing but enqueue, on the call's stream, work that depends on
+     * their arguments and the buffers' addresses and sizes alone, and keep no pointer to the call.
+     * What they enqueued may then be done again without calling them (CUDA's stream capture): see
+     * duet_graph_submit.
+     */
+    bool capturable;
 };
 
 /*

@@ -2,9 +2,9 @@
 /*
  * Graphs that are recorded once and submitted again and again, as by iterations: what duet_submit
  * finds out about each task is kept. A graph submitted again is the same as its tasks submitted
- * again: these are new tasks, in the order of their recording, with dependencies on all tasks
- * before and after. The conventions are those of duet/duet.h. `runtime` and `graph` may not be NULL
- * where nothing else is said.
+ * again: these are new tasks (or one for all: duet_graph_submit), in the order of their recording,
+ * with dependencies on all tasks before and after. The conventions are those of duet/duet.h.
+ * `runtime` and `graph` may not be NULL where nothing else is said.
  *
  * A graph is used by one thread at a time, and no longer than its runtime but for duet_graph_free.
  * The data that it names stays registered, and cut as it was, as long as the graph is submitted.
@@ -48,6 +48,13 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
  * with more than DUET_ARGS_INLINE bytes of arguments (two values of duet_insert of up to 16 bytes
  * each fit, with their sizes); and all tasks inside of others, of runs with several nodes, and of
  * runs with perturbations.
+ *
+ * Where one NVIDIA GPU alone can run all tasks of a graph, one at a time (gpu_streams), they are
+ * one task, "graph of N tasks": if there are several, all have `capturable` codelets, none is
+ * submitted at full cost, reduces, commutes or uses data that is no matrix, and the data of all
+ * fits into the GPU's memory at once. It fails as a whole. Its kernels are launched one by one at
+ * first, and as one CUDA graph from then on; their functions are called again after a change of
+ * values, handles or addresses only, or each time if what they enqueue cannot be captured.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
                                                   struct duet_graph *graph);
