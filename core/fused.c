@@ -238,7 +238,6 @@ static void fill_parts(struct fused *fused, struct duet_task *const *models, uns
         memcpy(fused->parts[i].args, model->args, sizeof model->args);
         counted = counted && model->klass->counts_flops;
         fused->flops += model->work;
-        fused->desc.complexity += model->complexity;
         if (model->priority > fused->desc.priority)
             fused->desc.priority = model->priority;
     }
@@ -288,6 +287,8 @@ static struct fused *fused_new(const struct fused *before, struct duet_task *con
 static bool suits(struct duet_runtime *core, struct fused *fused)
 {
     struct duet_task_desc desc = fused->desc;
+    if (desc.access_count > UINT16_MAX)
+        return false;
     struct duet_task *model =
         zeroed(whole_lines(sizeof *model + desc.access_count * sizeof(struct access)));
     desc.args = &fused;

@@ -480,7 +480,8 @@ static void program_open(struct program *p, const struct duet_config *config, bo
                                            .implementation_count = on_cpu ? 2 : 1,
                                            .capturable = capturable};
     *p = (struct program){.duet = open_with(config)};
-    calls = launches = 0;
+    calls = 0;
+    launches = 0;
     must(p->duet, duet_register_codelet(p->duet, &desc, &p->kernel));
     for (unsigned v = 0; v < VECTORS; v++)
         must(p->duet,
@@ -731,8 +732,22 @@ static void test_graph_freed(void)
     }
 }
 
-/* Random graphs, changed and not, in memory that is too small for all data, on devices that break
-   now and then. */
+/* Exchanges the first two vectors and the others in the tasks of a graph. */
+static void exchange(struct program *p, struct duet_graph *graph, struct mixing *tasks,
+                     unsigned first)
+{
+    const unsigned instead = tasks[0].to & ~1u;
+    for (unsigned v = 0; v < 2; v++)
+        must(p->duet,
+             duet_graph_set_handle(graph, p->handles[first + v], p->handles[(instead ^ 2) + v]));
+    for (unsigned i = 0; i < TASKS_MAX; i++) {
+        tasks[i].to ^= 2;
+        tasks[i].from ^= 2;
+    }
+}
+
+/* Random graphs, changed and not, two of the same one in flight, in memory that is too small for
+   all data, on devices that break now and then. */
 static void test_graph_random(void)
 {
     unsigned good = 0, launched = 0;
@@ -748,15 +763,17 @@ static void test_graph_random(void)
             fake_cuda_break(0, cudaErrorECCUncorrectable, 30 + 5 * round);
         for (unsigned g = 0; g < 2; g++) {
             for (unsigned i = 0; i < TASKS_MAX; i++) {
-                unsigned to = duet_random_below(&rng, 3) + g;
-                tasks[g][i] = (struct mixing){to, (to - g + 1) % 3 + g, duet_random_next(&rng), 0};
+                unsigned to = 2 * g + i % 2;
+                tasks[g][i] = (struct mixing){to, to ^ 1, duet_random_next(&rng), 0};
             }
             graphs[g] = record(&p, tasks[g], TASKS_MAX);
         }
-        for (unsigned k = 0; k < 30; k++) {
+        for (unsigned k = 0; k < 40; k++) {
             const unsigned g = duet_random_below(&rng, 2), i = duet_random_below(&rng, TASKS_MAX);
-            tasks[g][i].amount += duet_random_below(&rng, 3) == 0;
+            tasks[g][i].amount += duet_random_below(&rng, 4) == 0;
             must(p.duet, duet_graph_set_value(graphs[g], i, 0, &tasks[g][i], sizeof tasks[g][i]));
+            if (duet_random_below(&rng, 4) == 0)
+                exchange(&p, graphs[g], tasks[g], 2 * g);
             again(&p, graphs[g], tasks[g], TASKS_MAX);
         }
         int error = duet_wait(p.duet);
@@ -769,7 +786,22 @@ static void test_graph_random(void)
     g_assert_true(good >= 30 && launched >= 30);
 }
 
+/* A runtime that is closed while a graph waits for data that the application has. */
+static void test_graph_never_run(void)
+{
+    const struct mixing tasks[] = {{0, 1, 5, 0}, {2, 3, 7, 0}};
+    struct duet_config config = start(1, 0);
+    struct program p;
+    config.watchdog_s = 0.5; /* after which the close gives up */
+    program_open(&p, &config, true, NULL);
+    struct duet_graph *graph = record(&p, tasks, 2);
+    must(p.duet, duet_acquire(p.duet, p.handles[0], DUET_RW));
+    again(&p, graph, tasks, 2);
+    program_close(&p, DUET_ESTUCK);
+    duet_graph_free(graph);
+}
+
 TEST_MAIN(test_kernels_that_fail, test_copies_that_fail, test_pin, test_handles,
           test_pin_after_loss, test_hung, test_slack, test_left_out, test_broken,
           test_broken_by_kernel, test_graph, test_graph_of_tasks, test_graph_refused,
-          test_graph_fails, test_graph_freed, test_graph_random)
+          test_graph_fails, test_graph_freed, test_graph_random, test_graph_never_run)

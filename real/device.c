@@ -61,20 +61,19 @@ static bool is_kernel(const struct worker *self, const void *tag)
     return slot >= self->slots && slot < self->slots + self->slot_count;
 }
 
-/* Returns the reason of an error: the kernel's own message before the backend's. */
-static const char *why(const struct slot *slot, const struct backend_completion *completion)
+/*
+ * Returns the reason of an error: the kernel's own message before the backend's. That of one of
+ * several kernels becomes their message, with its name.
+ */
+static const char *why(struct slot *slot, const struct backend_completion *completion)
 {
+    if (slot && completion->part)
+        (void)duet_fail(&slot->message, completion->status,
+                        "%s (task %zu of the graph, from 0): %s",
+                        duet__task_part(slot->command.task, completion->part - 1),
+                        completion->part - 1,
+                        completion->why ? completion->why : duet_strerror(completion->status));
     return slot && *slot->message.text ? slot->message.text : completion->why;
-}
-
-/* Returns the reason of an error of one of several kernels, in the place of its message. */
-static const char *why_part(struct slot *slot, const struct backend_completion *completion)
-{
-    const size_t kernel = completion->part - 1;
-    (void)duet_fail(&slot->message, completion->status, "%s (task %zu of the graph, from 0): %s",
-                    duet__task_part(slot->command.task, kernel), kernel,
-                    completion->why ? completion->why : duet_strerror(completion->status));
-    return slot->message.text;
 }
 
 /*
@@ -113,8 +112,6 @@ static void report_completion(struct worker *self, const struct backend_completi
     char *kept = NULL;
     if (report.status)
         report.why = why(slot, completion);
-    if (report.status && completion->part)
-        report.why = why_part(slot, completion);
     if (kernel) {
         command = slot->command;
         slot->used = false;
@@ -221,8 +218,10 @@ bool duet__real_repeats(void *engine, unsigned worker)
 {
     const struct real *real = engine;
     const struct duet__backend *backend = real->workers[worker].backend;
-    /* with several streams, kernels of a graph may run beside each other */
-    return backend->repeats && real->config.gpu_streams <= 1 && !real->config.no_cuda_graphs;
+    /* with several streams kernels may run beside each other, and a calibration wants each one's
+       time */
+    return backend->repeats && real->config.gpu_streams <= 1 && !real->config.calibrate &&
+           !real->config.no_cuda_graphs;
 }
 
 /* Returns the beginning of a memory node's slab, and its device; NULL for the host. */

@@ -121,6 +121,68 @@ static void test_host_function(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Graphs                                                                                       */
+
+/* What a stream captures does not happen until it is launched, each time; it can be changed. */
+static void test_graph(void)
+{
+    struct set s;
+    cudaGraph_t graph, other;
+    cudaGraphExec_t exec;
+    cudaGraphExecUpdateResultInfo info;
+    unsigned char back = 0;
+    start(&s);
+    check(cudaMemset(s.device, 1, SIZE));
+    check_is(cudaStreamEndCapture(s.stream, &graph), cudaErrorIllegalState);
+    for (unsigned i = 0; i < 2; i++) {
+        check(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
+        check(cudaMemsetAsync(s.device, 7 + (int)i, SIZE, s.stream));
+        check(cudaStreamEndCapture(s.stream, i ? &other : &graph));
+    }
+    check(cudaGraphInstantiate(&exec, graph, 0));
+    check(cudaMemcpy(&back, s.device, 1, cudaMemcpyDeviceToHost));
+    g_assert_cmpuint(back, ==, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        check(cudaGraphLaunch(exec, s.stream));
+        check(cudaStreamSynchronize(s.stream));
+        check(cudaMemcpy(&back, s.device, 1, cudaMemcpyDeviceToHost));
+        g_assert_cmpuint(back, ==, 7 + i);
+        check(cudaGraphExecUpdate(exec, other, &info));
+    }
+    check(cudaGraphDestroy(other));
+    check(cudaGraphExecDestroy(exec));
+    check_is(cudaGraphLaunch(exec, s.stream), cudaErrorInvalidValue);
+    g_assert_cmpuint(fake_cuda_leaks(false), ==, 4 + 1); /* what `stop` frees, and `graph` */
+    check(cudaGraphDestroy(graph));
+    stop(&s);
+}
+
+/* Calls that could wait, allocate or record, and copies of pageable memory, spoil a capture. */
+static void test_spoiled(void)
+{
+    struct set s;
+    cudaGraph_t graph;
+    void *memory = NULL;
+    unsigned char pageable = 0;
+    start(&s);
+    for (unsigned i = 0; i < 5; i++) {
+        check(cudaStreamBeginCapture(s.stream, cudaStreamCaptureModeThreadLocal));
+        const cudaError_t error =
+            i == 0   ? cudaStreamSynchronize(s.stream)
+            : i == 1 ? cudaMalloc(&memory, 1)
+            : i == 2 ? cudaEventRecord(s.event, s.stream)
+            : i == 3 ? cudaMemcpyAsync(s.device, &pageable, 1, cudaMemcpyDefault, s.stream)
+                     : cudaSuccess;
+        check_is(error, i < 4 ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
+        check_is(cudaStreamEndCapture(s.stream, &graph),
+                 i < 4 ? cudaErrorStreamCaptureInvalidated : cudaSuccess);
+    }
+    check(cudaGraphDestroy(graph));
+    check(cudaStreamSynchronize(s.stream));
+    stop(&s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Copies                                                                                       */
 
 static void test_ranges(void)
@@ -294,5 +356,5 @@ static void test_illegal_address(void)
     abandon(&s, cudaErrorIllegalAddress);
 }
 
-TEST_MAIN(test_handles, test_order, test_elapsed, test_host_function, test_ranges, test_pageable,
-          test_columns, test_across, test_library, test_illegal_address)
+TEST_MAIN(test_handles, test_order, test_elapsed, test_host_function, test_graph, test_spoiled,
+          test_ranges, test_pageable, test_columns, test_across, test_library, test_illegal_address)

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of a graph on the backend: what is captured, for which command, and for how long. */
+#include "backends/cuda/testing.h"
+
+#include "core/repeat.h"
+
+enum { KERNELS = 2 };
+
+static unsigned number;     /* of the next launch of the second kernel */
+static bool cannot_capture; /* the function makes a call that spoils a capture */
+
+struct leaving {
+    int *status;
+};
+
+static void leave(void *argument)
+{
+    const struct leaving *leaving = argument;
+    *leaving->status = (int)++number;
+}
+
+/* The second kernel leaves the number of its launch. */
+static int enqueue(const struct duet_call *call)
+{
+    const struct leaving leaving = {call->status + 1};
+    if (cannot_capture)
+        (void)cudaStreamQuery(call->stream);
+    return fake_cuda_launch(call->stream, leave, &leaving, sizeof leaving) ? DUET_ETASK : DUET_OK;
+}
+
+static struct duet__repeat *repeat_new(void)
+{
+    struct duet__repeat *repeat = calloc(1, sizeof *repeat);
+    g_assert_nonnull(repeat);
+    repeat->users = repeat->submitters = 1;
+    repeat->kernels = KERNELS;
+    return repeat;
+}
+
+/* Ends the use by the core. */
+static void repeat_end(struct duet__repeat *repeat)
+{
+    repeat->submitters = 0;
+    duet__repeat_drop(repeat);
+}
+
+static void launch(struct backend_device *device, struct duet__repeat *repeat,
+                   struct duet_call *call, struct duet_message *message)
+{
+    const struct backend_kernel kernel = {.tag = call,
+                                          .run = enqueue,
+                                          .call = call,
+                                          .repeat = repeat,
+                                          .version = 1};
+    message->text[0] = '\0';
+    *call = (struct duet_call){.message = message};
+    g_assert_cmpint(duet__backend_cuda.launch(device, &kernel), ==, DUET_OK);
+}
+
+static void finish(struct backend_device *device, const char *why)
+{
+    const struct backend_completion done = user_finish(device);
+    g_assert_cmpint(done.status, ==, DUET_ETASK);
+    g_assert_cmpuint(done.part, ==, 2);
+    g_assert_cmpstr(done.why, ==, why);
+}
+
+/* Each command in flight has a capture with statuses of its own; captures go with their graph. */
+static void test_in_flight(void)
+{
+    struct user user;
+    struct duet_call calls[4];
+    struct duet_message messages[4];
+    number = 0;
+    user_begin(&user, &(struct fake_cuda_config){.devices = 1}, 0);
+    struct backend_device *device = user_open(&user, user_config(0, 4096));
+    struct duet__repeat *first = repeat_new(), *second = repeat_new();
+    launch(device, first, &calls[0], &messages[0]);
+    finish(device, "info = 1");
+    for (unsigned i = 0; i < 4; i++)
+        launch(device, first, &calls[i], &messages[i]);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphInstantiate"), ==, 4);
+    finish(device, "info = 2");
+    finish(device, "info = 3");
+    finish(device, "info = 4");
+    finish(device, "info = 5");
+    launch(device, first, &calls[0], &messages[0]);
+    finish(device, "info = 6");
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphInstantiate"), ==, 4);
+    repeat_end(first);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphExecDestroy"), ==, 0);
+    launch(device, second, &calls[0], &messages[0]);
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphExecDestroy"), ==, 4);
+    finish(device, "info = 7");
+    duet__backend_cuda.close(device);
+    repeat_end(second);
+    user_end(&user);
+}
+
+/* What cannot be captured is tried once, and told. */
+static void test_told(void)
+{
+    struct user user;
+    struct duet_call call;
+    struct duet_message message;
+    number = 0;
+    cannot_capture = true;
+    user_begin(&user, &(struct fake_cuda_config){.devices = 1}, 0);
+    struct backend_device *device = user_open(&user, user_config(0, 4096));
+    struct duet__repeat *repeat = repeat_new();
+    for (unsigned i = 0; i < 4; i++) {
+        launch(device, repeat, &call, &message);
+        g_assert_cmpint(user_finish(device).status, ==, DUET_ETASK);
+    }
+    g_assert_cmpuint(number, ==, 4);
+    g_assert_cmpuint(fake_cuda_calls("cudaStreamBeginCapture"), ==, 1);
+    g_assert_cmpuint(hearing_count(&user.hearing,
+                                   "GPU 0 (Fake GPU 0): 2 kernels of a graph are launched one by "
+                                   "one, not as a CUDA graph: cudaStreamEndCapture: "),
+                     ==, 1);
+    cannot_capture = false;
+    duet__backend_cuda.close(device);
+    repeat_end(repeat);
+    user_end(&user);
+}
+
+TEST_MAIN(test_in_flight, test_told)
