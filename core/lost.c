@@ -27,6 +27,13 @@ void duet__link_after(struct duet_task *parent, struct duet_task *task)
     task->next = parent->submitted;
     parent->submitted = task;
     duet__submitted_again(parent, task);
+    uint64_t version;
+    if (duet__task_repeat(parent, &version))
+        duet__fail_task(
+            parent->klass->codelet->core, DUET_EINVAL,
+            "a `capturable` kernel of a graph has submitted a task (%s), which it would "
+            "not do where the graph is launched without calling it",
+            duet_task_kernel(task));
 }
 
 /* Gives the reference that a kernel had made on a lost device to the task that it submits again. */

@@ -428,7 +428,7 @@ struct mixture {
     int *status;
 };
 
-static unsigned calls;             /* of the function below */
+static _Atomic(unsigned) calls;    /* of the function below */
 static _Atomic(unsigned) launches; /* of the kernel */
 static cudaError_t (*more)(
     cudaStream_t stream); /* what the function calls as well; NULL: nothing */
@@ -686,6 +686,37 @@ static void test_graph_fails(void)
     }
 }
 
+static int nests(const struct duet_call *call)
+{
+    submit(call->runtime, duet_codelet_find(call->runtime, "increment"), NULL);
+    return DUET_OK;
+}
+
+/* A kernel that breaks its word and submits a task fails the run, as that would get lost. */
+static void test_graph_nests(void)
+{
+    struct duet_config config = start(1, 0);
+    struct duet_runtime *duet = open_with(&config);
+    const struct duet_implementation one = {"cuda", nests};
+    const struct duet_codelet_desc desc = {.name = "nests",
+                                           .implementations = &one,
+                                           .implementation_count = 1,
+                                           .capturable = true};
+    struct duet_codelet *kernel = NULL;
+    struct duet_graph *graph = NULL;
+    (void)codelet(duet, increment, NULL);
+    must(duet, duet_register_codelet(duet, &desc, &kernel));
+    must(duet, duet_graph_begin(duet));
+    submit(duet, kernel, NULL);
+    submit(duet, kernel, NULL);
+    must(duet, duet_graph_end(duet, &graph));
+    must(duet, duet_wait(duet));
+    must(duet, duet_graph_submit(duet, graph));
+    REFUSED(duet, duet_wait(duet), DUET_EINVAL, "has submitted a task (increment)");
+    duet_graph_free(graph);
+    end(duet, DUET_EINVAL);
+}
+
 static struct gate {
     _Atomic(bool) waiting, open;
 } gate;
@@ -804,4 +835,5 @@ static void test_graph_never_run(void)
 TEST_MAIN(test_kernels_that_fail, test_copies_that_fail, test_pin, test_handles,
           test_pin_after_loss, test_hung, test_slack, test_left_out, test_broken,
           test_broken_by_kernel, test_graph, test_graph_of_tasks, test_graph_refused,
-          test_graph_fails, test_graph_freed, test_graph_random, test_graph_never_run)
+          test_graph_fails, test_graph_nests, test_graph_freed, test_graph_random,
+          test_graph_never_run)
