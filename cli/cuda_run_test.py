@@ -95,6 +95,15 @@ def test_streams():
     good([*CHOLESKY, *MEMORY, "--gpu-streams", "4", "--gpu-window", "6"])
 
 
+def test_graphs():
+    """A graph is a CUDA graph where the GPU alone computes, one kernel at a time."""
+    run = "jacobi2d --n 150 --tile 48 --param iterations=9 --param submit=graph --reps 1 --verify"
+    for more, graphs in (("", True), ("--no-cuda-graphs", False), ("--gpu-streams 2", False),
+                         ("--cpus 1", False)):
+        _, result = good([*run.split(), "--gpus", "1", "--cpus", "0", *more.split()])
+        assert (result.fake["cudaGraphLaunch"] > 0) == graphs, (more, result.fake)
+
+
 def test_no_peers():
     _, result = good(["gemm", "--n", "200", "--tile", "64", "--cpus", "1", "--gpus", "2", "--reps",
                       "1", "--gpu-window", "1", "--set-arch", "--verify", *MEMORY], PEERS="0")
