@@ -44,7 +44,7 @@ void duet__fused_drop(struct fused *fused)
 {
     if (!fused || atomic_fetch_sub(&fused->users, 1) > 1)
         return;
-    if (fused->repeat && atomic_fetch_sub(&fused->repeat->submitters, 1) == 1)
+    if (atomic_fetch_sub(&fused->repeat->submitters, 1) == 1)
         duet__repeat_drop(fused->repeat);
     free(fused);
 }
@@ -173,7 +173,6 @@ static int common_worker(const struct duet_runtime *core, struct duet_task *cons
 static struct duet_codelet *fused_codelet(struct duet_runtime *core, int worker, size_t count)
 {
     char name[DUET_NAME_MAX];
-    struct duet_codelet *codelet = NULL;
     const struct duet_implementation one =
         {.arch = core->machine.archs[core->workers[worker].arch].backend, .run = fused_run};
     const struct duet_codelet_desc desc = {.name = name,
@@ -181,7 +180,7 @@ static struct duet_codelet *fused_codelet(struct duet_runtime *core, int worker,
                                            .implementation_count = 1,
                                            .flops = fused_flops};
     (void)snprintf(name, sizeof name, "graph of %zu tasks", count);
-    codelet = duet_codelet_find(core, name);
+    struct duet_codelet *codelet = duet_codelet_find(core, name);
     if (!codelet && duet_register_codelet(core, &desc, &codelet))
         codelet = duet_codelet_find(core, name); /* another thread has been faster */
     return codelet && is_fused(codelet) ? codelet : NULL;
@@ -245,35 +244,28 @@ static void fill_parts(struct fused *fused, struct duet_task *const *models, uns
         fused->flops = 0;
 }
 
-/* Returns what all versions share: that of `before`, or a new one; NULL: no memory. */
-static struct duet__repeat *repeat_of(const struct fused *before, struct duet_task *const *models,
-                                      size_t count)
-{
-    struct duet__repeat *repeat = before ? before->repeat : calloc(1, sizeof *repeat);
-    if (!repeat)
-        return NULL;
-    atomic_fetch_add(&repeat->submitters, 1);
-    if (before)
-        return repeat;
-    repeat->users = 1;
-    repeat->kernels = count;
-    for (size_t i = 0; i < count; i++)
-        repeat->accesses += models[i]->access_count;
-    return repeat;
-}
-
-/* Returns a struct with room for these tasks; NULL: no memory. */
+/* Returns a struct with room for these tasks; what all versions share is that of `before`, or new.
+   NULL: no memory. */
 static struct fused *fused_new(const struct fused *before, struct duet_task *const *models,
                                size_t count)
 {
-    struct duet__repeat *repeat = repeat_of(before, models, count);
-    const size_t parts = count * sizeof(struct part), accesses = repeat ? repeat->accesses : 0,
-                 each = sizeof(struct duet_buffer) + sizeof(struct duet_access) + sizeof(size_t);
-    struct fused *fused = repeat ? calloc(1, sizeof *fused + parts + accesses * each) : NULL;
-    if (!fused && repeat && atomic_fetch_sub(&repeat->submitters, 1) == 1)
-        duet__repeat_drop(repeat);
-    if (!fused)
+    const size_t each = sizeof(struct duet_buffer) + sizeof(struct duet_access) + sizeof(size_t);
+    size_t accesses = 0;
+    for (size_t i = 0; i < count; i++)
+        accesses += models[i]->access_count;
+    struct duet__repeat *repeat = before ? before->repeat : calloc(1, sizeof *repeat);
+    struct fused *fused = calloc(1, sizeof *fused + count * sizeof(struct part) + accesses * each);
+    if (!repeat || !fused) {
+        free(fused);
+        free(before ? NULL : repeat);
         return NULL;
+    }
+    if (!before) {
+        repeat->users = 1;
+        repeat->kernels = count;
+        repeat->accesses = accesses;
+    }
+    atomic_fetch_add(&repeat->submitters, 1);
     fused->users = 1;
     fused->repeat = repeat;
     fused->version = before ? before->version + 1 : 1;
