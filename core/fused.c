@@ -179,7 +179,7 @@ static struct duet_codelet *fused_codelet(struct duet_runtime *core, int worker,
                                            .implementations = &one,
                                            .implementation_count = 1,
                                            .flops = fused_flops};
-    (void)snprintf(name, sizeof name, "graph of %zu tasks", count);
+    (void)snprintf(name, sizeof name, "graph of %u tasks", (unsigned)count);
     struct duet_codelet *codelet = duet_codelet_find(core, name);
     if (!codelet && duet_register_codelet(core, &desc, &codelet))
         codelet = duet_codelet_find(core, name); /* another thread has been faster */
