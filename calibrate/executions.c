@@ -357,12 +357,19 @@ static void find_usual(const struct duet__executions *all, const struct duet__gr
     }
 }
 
+/* True for an outlier, but for the stalls that fits keep. */
+static bool is_outlier(const struct duet__execution *execution, double usual_s)
+{
+    return execution->seconds > DUET__OUTLIER * usual_s &&
+           execution->seconds - usual_s > DUET__STALL_S;
+}
+
 /* Sets the ratios of a run's executions to the usual ones, if there are any. `room` has one element
  * for each. */
 static void find_level(const struct duet__executions *all, struct duet__executed_run *run,
                        const double *usual, struct ranked *room)
 {
-    double whole = 0, sum = 0, total = 0;
+    double whole = 0, sum = 0, total = 0, kept = 0, kept_s = 0;
     size_t count = 0;
     for (size_t i = run->first; i < run->first + run->count; i++) {
         if (!(usual[i] > 0))
@@ -379,24 +386,32 @@ static void find_level(const struct duet__executions *all, struct duet__executed
         sum += usual[room[i].index];
         run->state = room[i].value;
     }
+    for (size_t i = 0; i < count; i++) {
+        if (is_outlier(&all->list[room[i].index], run->state * usual[room[i].index]))
+            continue;
+        kept += usual[room[i].index];
+        kept_s += all->list[room[i].index].seconds;
+    }
+    run->kept = kept_s / kept;
 }
 
-/* Scales the states of runs equal to this one, the first of them, to a median of 1; too few have
- * none. `room` has two elements for each run. */
+/* Scales the states of runs equal to this one, the first of them, to a median of 1, and their
+ * totals to a median of 1 without outliers; too few have none. `room` has two elements for each
+ * run. */
 static void scale_states(struct duet__executions *all, size_t first, double *room)
 {
     uint64_t repeats = all->runs[first].of->repeats;
-    double *totals = room + all->run_count, median = 0, middle = 0;
+    double *kept = room + all->run_count, median = 0, middle = 0;
     size_t count = 0;
     for (size_t r = first; r < all->run_count; r++) {
         if (all->runs[r].of->repeats != repeats || !(all->runs[r].state > 0))
             continue;
-        totals[count] = all->runs[r].total;
+        kept[count] = all->runs[r].kept;
         room[count++] = all->runs[r].state;
     }
     if (count >= LEAST_RUNS) {
         median = duet__median(room, count);
-        middle = duet__median(totals, count);
+        middle = duet__median(kept, count);
     }
     for (size_t r = first; r < all->run_count; r++) {
         if (all->runs[r].of->repeats != repeats)
@@ -414,50 +429,72 @@ static bool is_first(const struct duet__executions *all, size_t run)
     return r == run;
 }
 
-/* Sets the distribution of states, which are in the order of their runs; too few have none. Sorts
- * them. */
-static void summarise_states(double *states, size_t count, struct duet__states *out)
+static bool is_busy(const struct duet__executions *all, const struct duet__executed_run *run)
+{
+    return run->count && all->list[run->first].workers > 1;
+}
+
+/* Returns the median of the totals of runs on one worker, or on several; of all, if there are too
+ * few. `room` has an element for each run. */
+static double usual_total(const struct duet__executions *all, bool busy, bool any, double *room)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < all->run_count; r++)
+        if (all->runs[r].total > 0 && (any || is_busy(all, &all->runs[r]) == busy))
+            room[count++] = all->runs[r].total;
+    return count >= LEAST_RUNS || any ? duet__median(room, count)
+                                      : usual_total(all, busy, true, room);
+}
+
+/* Sets the distribution of states by the runs' totals; too few have none. `room` has an element for
+ * each run. */
+static void summarise_states(const struct duet__executions *all, double *room,
+                             struct duet__states *out)
 {
     enum { PARTS = 5 };
     double parts[PARTS];
+    size_t count = 0;
     *out = (struct duet__states){.runs = 0};
+    out->alone = usual_total(all, false, false, room);
+    out->busy = usual_total(all, true, false, room);
+    for (size_t r = 0; r < all->run_count; r++)
+        if (all->runs[r].total > 0)
+            room[count++] =
+                all->runs[r].total / (is_busy(all, &all->runs[r]) ? out->busy : out->alone);
     if (count < PARTS * LEAST_RUNS)
         return;
     out->runs = count;
     for (size_t i = 0; i < PARTS; i++) {
         size_t first = i * count / PARTS;
-        parts[i] = log(duet__median(states + first, (i + 1) * count / PARTS - first));
+        parts[i] = log(duet__median(room + first, (i + 1) * count / PARTS - first));
     }
     out->drift = duet__summarise(parts, PARTS).deviation * sqrt(2.0 / PARTS);
-    duet__sort(states, count);
+    duet__sort(room, count);
     for (size_t i = 0; i < DUET__STATES; i++)
-        out->factor[i] = duet__quantile(states, count, (double)i / (DUET__STATES - 1));
+        out->factor[i] = duet__quantile(room, count, (double)i / (DUET__STATES - 1));
 }
 
-/* Returns the number of states, of runs that are like hardly any other: the time of a run's kernels
- * by their median in all runs on as many workers, scaled to a median of 1. `usual` and `room` have
- * an element for each execution, `states` two for each run. */
-static size_t find_states(const struct duet__executions *all, double *usual, struct ranked *room,
-                          double *states)
+/* Sets the totals of runs that are like hardly any other: the time of a run's kernels by their
+ * median in all runs on as many workers, scaled to a mean of 1 without outliers. `usual` and `room`
+ * have an element for each execution. */
+static void find_totals(struct duet__executions *all, double *usual, struct ranked *room)
 {
-    double *sorted = states + all->run_count, median = 1;
-    size_t count = 0;
+    double kept = 0, kept_s = 0;
     for (guint g = 0; g < all->groups->len; g++)
         if (duet__group_at(all, g)->host)
             find_usual(all, duet__group_at(all, g), false, room, usual);
+    for (size_t i = 0; i < all->count; i++) {
+        if (is_outlier(&all->list[i], usual[i]))
+            continue;
+        kept += usual[i];
+        kept_s += all->list[i].seconds;
+    }
     for (size_t r = 0; r < all->run_count; r++) {
-        struct duet__executed_run run = all->runs[r];
+        struct duet__executed_run run = all->runs[r]; /* its state stays as it is */
         run.total = 0;
         find_level(all, &run, usual, room);
-        if (run.total > 0)
-            states[count++] = run.total;
+        all->runs[r].total = run.total * kept / fmax(kept_s, 1e-300);
     }
-    memcpy(sorted, states, count * sizeof *sorted);
-    if (count)
-        median = duet__median(sorted, count);
-    for (size_t i = 0; i < count; i++)
-        states[i] /= median;
-    return count;
 }
 
 void duet__states_remove(struct duet__executions *all, struct duet__states *out)
@@ -465,7 +502,6 @@ void duet__states_remove(struct duet__executions *all, struct duet__states *out)
     double *usual = g_new0(double, all->count + 1);
     double *levels = g_new0(double, 2 * all->run_count + 1);
     struct ranked *room = g_new0(struct ranked, all->count + 1);
-    size_t known = 0;
     for (guint g = 0; g < all->groups->len; g++)
         if (duet__group_at(all, g)->host)
             find_usual(all, duet__group_at(all, g), true, room, usual);
@@ -475,12 +511,11 @@ void duet__states_remove(struct duet__executions *all, struct duet__states *out)
     for (size_t r = 0; r < all->run_count; r++)
         if (is_first(all, r))
             scale_states(all, r, levels);
-    for (size_t r = 0; r < all->run_count; r++)
-        if (all->runs[r].total > 0)
-            levels[known++] = all->runs[r].total;
-    summarise_states(levels, known, out);
-    if (!out->runs)
-        summarise_states(levels, find_states(all, usual, room, levels), out);
+    summarise_states(all, levels, out);
+    if (!out->runs) {
+        find_totals(all, usual, room);
+        summarise_states(all, levels, out);
+    }
     for (size_t i = 0; i < all->count; i++) {
         double state = all->runs[all->list[i].run].state;
         if (state > 0 && usual[i] > 0)

@@ -123,6 +123,10 @@ static void test_outliers(void)
     measured[9] = 50 * expected[9];
     g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 3);
     g_assert_true(rejected[9]);
+    for (size_t i = 0; i < ROWS / 5; i++)
+        measured[i] = (1.6 + 0.4 * (double)(i % 5)) * expected[i]; /* a fifth hide nothing */
+    g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), >=, ROWS / 5);
+    g_assert_true(rejected[0]);
     for (size_t i = 0; i < ROWS; i += 3)
         measured[i] = 20 * expected[i]; /* a third: a wide distribution without outliers */
     g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 0);

@@ -130,9 +130,9 @@ void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 
 enum { ROUGH = 2000 };
 
-static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* of duet__outliers: see model.h */
-static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest stall, share of all time */
-static const double MOST = 0.25;                          /* largest share of outliers */
+static const double MADS = 8, ALWAYS = 3; /* of duet__outliers: see model.h */
+static const double STALLS = 0.05;        /* largest share of all time */
+static const double MOST = 0.25;          /* largest share of outliers */
 
 double duet__rough_median(const double *values, size_t count)
 {
@@ -147,7 +147,7 @@ double duet__rough_median(const double *values, size_t count)
 static double stall_seconds(double measured, double expected, double usual)
 {
     double lost = measured - usual * expected;
-    return lost > 0 && lost <= STALL_S ? lost : 0;
+    return lost > 0 && lost <= DUET__STALL_S ? lost : 0;
 }
 
 size_t duet__outliers(const double *measured, const double *expected, size_t count, bool *rejected)
@@ -157,9 +157,11 @@ size_t duet__outliers(const double *measured, const double *expected, size_t cou
     for (size_t i = 0; i < count && some < ROUGH; i += step)
         logs[some++] = log(measured[i] / expected[i]);
     double median = duet__median(logs, some), usual = exp(median);
+    size_t below = 0;
     for (size_t i = 0; i < some; i++)
-        logs[i] = fabs(logs[i] - median);
-    double limit = fmax(MADS * duet__median(logs, some), log(AT_LEAST));
+        if (logs[i] < median)
+            logs[below++] = median - logs[i];
+    double limit = fmax(MADS * duet__median(logs, below), log(DUET__OUTLIER));
     double above = fmin(limit, log(ALWAYS));
     for (size_t i = 0; i < count; i++) {
         double distance = log(measured[i] / expected[i]) - median;

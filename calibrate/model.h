@@ -48,8 +48,8 @@ struct duet__executed_run {
     size_t first, count;
     uint64_t registered_bytes; /* sum over all distinct handles */
     double state; /* state of the machine then, see duet__states_remove; 0: not known */
-    double total; /* time of its kernels by their usual time, in units of the median of equal runs;
-                     0: not known */
+    double kept;  /* time of its kernels by their usual time, without outliers */
+    double total; /* the same with outliers, by the median `kept` of equal runs; 0: not known */
 };
 
 /* Executions of one kernel on one architecture in one workload, with the same work: a point. */
@@ -101,9 +101,10 @@ void duet__missing_find(const struct duet__executions *executions,
  * median of that kernel in equal runs. States are scaled to a median of 1, and times are divided by
  * them: they become those of the median state. Fewer than three equal runs have no known state (0),
  * and keep their times. *out is set to the distribution of these factors, but of all time in
- * kernels, which stalls make longer as well; its drift is from the medians of the fifths of the
- * runs, in their order. Where too few runs are equal, the distribution is of the time of a run's
- * kernels by their median in all runs on as many workers.
+ * kernels, outliers included, by the median of runs on one worker, or on several; these medians,
+ * above 1 where most runs have outliers, are out->alone and out->busy. Its drift is from the
+ * medians of the fifths of the runs, in their order. Where too few runs are equal, a run's factor
+ * is the time of its kernels by their median in all runs on as many workers.
  */
 void duet__states_remove(struct duet__executions *all, struct duet__states *out);
 
@@ -142,13 +143,18 @@ static inline double duet__fit_seconds(const struct duet__fit *fit, double missi
     return fit->base_s + fit->memory_s * missing;
 }
 
+/* Least factor of an outlier's time: see duet__outliers. */
+#define DUET__OUTLIER 1.5
+/* Most time that a stall loses. */
+#define DUET__STALL_S 200e-6
+
 /* Returns the median of at most about 2000 of the values, evenly spread; 0 without any. */
 double duet__rough_median(const double *values, size_t count);
 
 /*
- * Marks outliers: rejected[i]. With r = measured / expected and its median m and MAD d (median
- * absolute deviation of log r), a candidate has
- *   |log(r / m)| > 8 d and is beyond a factor 1.5, or r / m > 3.
+ * Marks outliers: rejected[i]. With r = measured / expected, its median m, and d the median of
+ * |log(r / m)| over r < m, which outliers hardly change, a candidate has
+ *   |log(r / m)| > 8 d and is beyond a factor DUET__OUTLIER, or r / m > 3.
  * Kept nevertheless are
  * - stalls: those above that lost at most 200 us, as long as all of them together are at most 5 %
  * of the kernel's expected time: interrupts and the like are part of every run, and a short kernel

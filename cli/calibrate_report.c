@@ -269,8 +269,8 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
         text = g_strdup_printf(
             "Without outliers, half of the %zu kernel times are predicted within %.1f %%, nine of "
             "ten within %.1f %%, and the worst, %s of %s, %s %.0f in %s, is %+.1f %% off; "
-            "outliers, which no simulation contains, are %.1f %% of the executions and %.1f %% of "
-            "their time.%s",
+            "outliers are %.1f %% of the executions and %.1f %% of their time, which simulations "
+            "contain with --noise or --interval.%s",
             confidence.points, 100 * confidence.half, 100 * confidence.most, worst->kernel,
             worst->arch, sized ? "tile" : "work", sized ? worst->point.size : worst->point.work,
             worst->context, 100 * confidence.worst_error,

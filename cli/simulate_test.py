@@ -150,6 +150,29 @@ def test_interval():
         refused(duet([*SMALL, "--interval", *words]), says)
 
 
+def test_states():
+    """With noise a machine is in the state of its median run, on one worker or on several."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "states.json"
+        platform = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
+        for key, factors in (("alone", [1] * 21), ("busy", [1] * 21), ("", [0.5] * 11 + [1] * 10)):
+            usual = {key: 2} if key else {}
+            platform["states"] = {"runs": 15, "drift": 0, "origin": "a test",
+                                  "factors": factors, **usual}
+            path.write_text(json.dumps(platform), encoding="utf-8")
+            for cpus in "1", "2":
+                seconds = []
+                for words in [str(path)], [str(path), "--noise"], ["idgraf", "--noise"]:
+                    run = duet(["cholesky", "--n", "3840", "--cpus", cpus, "--gpus", "0",
+                                "--policy", "eager", "--no-costs", "--json", "--platform", *words])
+                    assert run.returncode == 0, run
+                    seconds.append(json.loads(run.stdout)["runs"][0]["makespan_s"]["median"])
+                longer = {("alone", "1"): 2, ("busy", "2"): 2, ("", "1"): 0.5, ("", "2"): 0.5}
+                expected = longer.get((key, cpus), 1)
+                assert abs(seconds[1] / seconds[2] / expected - 1) < 1e-6, (key, cpus, seconds)
+                assert abs(seconds[0] / seconds[2] - 1) < 0.2, (key, cpus, seconds)
+
+
 def test_bad_input():
     refuse_all("simulate", BAD, SMALL)
 

@@ -356,6 +356,8 @@ static const struct duet__field probe_fields[] = {
 static const struct duet__field states_fields[] = {
     {INTEGER(duet__states, runs, 1, MOST_SAMPLES)},
     {NUMBER(duet__states, drift, 0, MOST_DEVIATION)},
+    {NUMBER(duet__states, alone, 1 / MOST_RATIO, MOST_RATIO), .when = DUET__OPTIONAL, .unsaid = 1},
+    {NUMBER(duet__states, busy, 1 / MOST_RATIO, MOST_RATIO), .when = DUET__OPTIONAL, .unsaid = 1},
     {ELSEWHERE("factors")},
     {ORIGIN},
     {NULL},

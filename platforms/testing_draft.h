@@ -124,7 +124,10 @@ static inline struct duet__calibration any_calibration(guint32 seed)
         add_curve(&calibration, names[i][0], names[i][1], names[i][2], points,
                   G_N_ELEMENTS(points));
     }
-    calibration.states = (struct duet__states){.runs = seed, .drift = 1.0 / (1 + seed)};
+    calibration.states = (struct duet__states){.runs = seed,
+                                               .drift = 1.0 / (1 + seed),
+                                               .alone = 1,
+                                               .busy = 1 + 0.01 * seed};
     for (unsigned i = 0; i < DUET__STATES; i++)
         calibration.states.factor[i] = 0.5 + i / 3.0;
     return calibration;

@@ -115,11 +115,12 @@ struct figure {
 static const struct figure common[] = {
     {{"", "state", false}, .title = "the machine's state", .why = STATE},
     {{"", "costs", false}, .title = "the runtime's costs", .why = "20 % are assumed"},
+    {{"", "memory", false}, .title = "the memory's bandwidth", .why = "10 % are assumed"},
     {{"", "links", false}, .title = "the links' bandwidths", .why = "5 % are assumed"},
     {{"", "network", false}, .title = "the network's bandwidth", .why = "5 % are assumed"},
     {{"", "latency", false}, .title = "the network's latency", .why = "20 % are assumed"},
 };
-enum { LINKS = 2, COMMON = G_N_ELEMENTS(common), FIGURES = DUET__USES + COMMON };
+enum { LINKS = 3, COMMON = G_N_ELEMENTS(common), FIGURES = DUET__USES + COMMON };
 
 static double drawn(const struct duet__request *request, const struct duet__hold *figure,
                     uint64_t seed)

@@ -152,6 +152,16 @@ static int copy_times(const struct duet__platform *platform, const struct duet_c
     return DUET_OK;
 }
 
+/* Sets the machine's states to those of runs on as many of its workers. */
+static void take_usual(const struct duet_machine *machine, struct duet__states *states)
+{
+    unsigned cpus = 0;
+    for (unsigned w = 0; w < machine->worker_count; w++)
+        cpus += machine->workers[w].node == DUET_HOST;
+    for (size_t i = 0; i < DUET__STATES; i++)
+        states->factor[i] *= cpus > 1 ? states->busy : states->alone;
+}
+
 int duet__open_platform(const struct duet__platform *platform, const char *name,
                         const struct duet_config *config, struct duet__times **times,
                         struct duet_machine *machine, struct duet_message *message)
@@ -166,6 +176,8 @@ int duet__open_platform(const struct duet__platform *platform, const char *name,
         error = copy_times(platform ? platform : loaded, config, times, message);
         if (error)
             duet_machine_fini(machine);
+        else
+            take_usual(machine, &(*times)->calibration.states);
     }
     duet__platform_free(loaded);
     return error;

@@ -131,7 +131,9 @@ static int open_on(struct duet_runtime **out, struct opening *opening,
     if (!error && duet_machine_copy(&drawn, &opening->machine))
         error = duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
     if (!error)
-        duet__draw_machine(&opening->options.draws, opening->options.noise, &drawn);
+        duet__draw_machine(&opening->options.draws,
+                           opening->options.noise ? &opening->times->calibration.states : NULL,
+                           &drawn);
     if (!error)
         error = duet__sim_new(opening->engines, &drawn, &opening->options, message);
     duet_machine_fini(&drawn);

@@ -57,7 +57,7 @@ static void draw_point(const struct sim *sim, const struct duet__class *klass, u
     const char *name = sim->machine.archs[arch].name;
     double factor;
     look_up_point(sim, klass, arch, out);
-    if (!sim->options.draws.runs || !sim->options.noise)
+    if (!sim->options.noise)
         return;
     factor = duet__draw_kernel(&sim->options.draws, duet__class_kernel(klass), name, out);
     if (is_of_host(sim, arch))

@@ -78,11 +78,12 @@ struct duet__curve {
 enum { DUET__STATES = 21 };
 
 /* States of the machine that a calibration saw: the factor by which all kernels of CPU workers took
-   longer in a run than in most runs. */
+   longer in a run than in the median run on one worker, or on several. That one took longer than it
+   would without outliers, by `alone` or `busy`. */
 struct duet__states {
     uint64_t runs; /* runs whose state is known; 0: none is */
-    double drift;  /* standard deviation of the logarithm of a later calibration's
-                      median state */
+    double drift;  /* standard deviation of the logarithm of a later calibration's median state */
+    double alone, busy; /* > 0 */
     double
         factor[DUET__STATES]; /* quantiles 0, 5, ... 100 % of the states, > 0; the median is about
                                  1 */

@@ -12,6 +12,7 @@
 /* Standard deviations of the logarithms of bandwidths, and of costs and a network's latency:
    assumed, nobody has measured them. */
 #define LINK_UNCERTAINTY 0.05
+#define MEMORY_UNCERTAINTY 0.1
 #define COST_UNCERTAINTY 0.2
 
 int duet__draws_parse(const char *what, const char *text, unsigned *runs,
@@ -89,9 +90,9 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
     const unsigned runs = draws->runs < MOST ? draws->runs : MOST;
     double u[MOST], at, factor;
     unsigned place;
-    if (!runs || !states->runs)
+    if (!states->runs)
         return 1;
-    if (is_held(draws, "", "state"))
+    if (!runs || is_held(draws, "", "state"))
         return states->factor[DUET__STATES / 2];
     for (unsigned i = 0; i < runs; i++)
         u[i] = duet_random_unit(&state);
@@ -104,7 +105,8 @@ double duet__draw_state(const struct duet__draws *draws, const struct duet__stat
     return factor * draw_factor(draws, "", "drift", states->drift);
 }
 
-void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet_machine *machine)
+void duet__draw_machine(const struct duet__draws *draws, const struct duet__states *states,
+                        struct duet_machine *machine)
 {
     struct duet_costs *costs = &machine->costs;
     double *const all[] = {&costs->submit_s, &costs->push_s,          &costs->pop_s,
@@ -113,7 +115,11 @@ void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet
     double factor = draw_factor(draws, "", "costs", COST_UNCERTAINTY);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i] *= factor;
-    factor = links ? draw_factor(draws, "", "links", LINK_UNCERTAINTY) : 1;
+    if (!states)
+        return;
+    machine->sharing.bandwidth_Bps *=
+        draw_factor(draws, "", "memory", MEMORY_UNCERTAINTY) / duet__draw_state(draws, states);
+    factor = draw_factor(draws, "", "links", LINK_UNCERTAINTY);
     for (unsigned i = 0; i < machine->link_count; i++)
         machine->links[i].bandwidth_Bps *= factor;
     for (unsigned i = 0; i < machine->node_count * machine->node_count; i++)

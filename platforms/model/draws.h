@@ -17,15 +17,15 @@
 
 /* A figure that is as it is known in all draws, by the two names of its draw. */
 struct duet__hold {
-    const char *name, *of; /* "dgemm", "c2050"; or "" and "state", "costs", "links", "network" or
-                              "latency" */
+    const char *name, *of; /* "dgemm", "c2050"; or "" and "state", "costs", "memory", "links",
+                              "network" or "latency" */
     bool measured;         /* the figure is drawn, as a kernel's time that was measured is */
 };
 
 struct duet__draws {
     uint64_t seed;
     unsigned runs; /* runs of the later measurement, of whose median the prediction is: 1: of one
-                      run; 0: nothing is drawn, and all factors are 1 */
+                      run; 0: nothing is drawn, and all factors but the state's are 1 */
     const struct duet__hold *hold; /* NULL: no figure is held */
 };
 
@@ -44,14 +44,15 @@ double duet__draw_kernel(const struct duet__draws *draws, const char *kernel, co
 
 /*
  * Returns the factor of the times of all kernels of CPU workers: the median of `runs` states, as
- * the runs of a median meet one each, and the drift since the calibration. 1 where no state is
- * known.
+ * the runs of a median meet one each, and the drift since the calibration. The median state where
+ * nothing is drawn; 1 where no state is known.
  */
 double duet__draw_state(const struct duet__draws *draws, const struct duet__states *states);
 
-/* Draws the costs of the runtime's operations on a machine, and the bandwidths of its links unless
-   they are exact. */
-void duet__draw_machine(const struct duet__draws *draws, bool links, struct duet_machine *machine);
+/* Draws the costs of the runtime's operations on a machine, and, unless `states` is NULL, the
+   bandwidths of its links and of its memory, which is slower by the drawn state. */
+void duet__draw_machine(const struct duet__draws *draws, const struct duet__states *states,
+                        struct duet_machine *machine);
 
 /* Draws the bandwidth of a network between nodes, and by one more factor its latency and the costs
    of a message. What a SimGrid file says of bandwidth and latency stays. */

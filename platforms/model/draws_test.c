@@ -97,6 +97,9 @@ static void test_state(void)
     g_assert_cmpfloat(duet__draw_state(&(struct duet__draws){.seed = 2, .runs = 1, .hold = &hold},
                                        &states),
                       ==, states.factor[DUET__STATES / 2]);
+    /* where nothing is drawn, the state is the median */
+    g_assert_cmpfloat(duet__draw_state(&(struct duet__draws){.seed = 2}, &states), ==,
+                      states.factor[DUET__STATES / 2]);
     states.runs = 0;
     g_assert_cmpfloat(duet__draw_state(&(struct duet__draws){.seed = 2, .runs = 1}, &states), ==,
                       1);
@@ -104,19 +107,25 @@ static void test_state(void)
 
 static void test_machine(void)
 {
-    struct duet__draws draws = {.seed = 3, .runs = 1};
+    const struct duet__states states = {.runs = 100, .factor = {[DUET__STATES / 2] = 1.25}};
+    const struct duet__hold hold = {"", "state", false};
+    struct duet__draws draws = {.seed = 3, .runs = 1, .hold = &hold};
     struct duet_machine machine;
     g_assert_cmpint(duet_machine_init(&machine, 1, 2, 2, 1), ==, 0);
     machine.costs = (struct duet_costs){.submit_s = 1, .wake_s = 2, .spin_s = 3};
     machine.links[0].bandwidth_Bps = machine.routes[1].bandwidth_Bps = 1e9;
-    duet__draw_machine(&draws, false, &machine);
+    machine.sharing.bandwidth_Bps = 1e9;
+    duet__draw_machine(&draws, NULL, &machine);
     g_assert_cmpfloat(machine.links[0].bandwidth_Bps, ==, 1e9);
+    g_assert_cmpfloat(machine.sharing.bandwidth_Bps, ==, 1e9);
     g_assert_cmpfloat(machine.costs.wake_s, ==, 2 * machine.costs.submit_s);
     g_assert_cmpfloat(machine.costs.submit_s, !=, 1);
     g_assert_cmpfloat(machine.costs.spin_s, ==, 3); /* a setting, not a cost */
-    duet__draw_machine(&draws, true, &machine);
+    duet__draw_machine(&draws, &states, &machine);
     g_assert_cmpfloat(machine.links[0].bandwidth_Bps, !=, 1e9);
     g_assert_cmpfloat(machine.links[0].bandwidth_Bps, ==, machine.routes[1].bandwidth_Bps);
+    g_assert_cmpfloat(machine.sharing.bandwidth_Bps, ==,
+                      1e9 * exp(0.1 * duet__draw_normal(&draws, "", "memory")) / 1.25);
     duet_machine_fini(&machine);
 }
 
