@@ -119,9 +119,13 @@ static bool capture_kernels(struct capture *capture, cudaStream_t stream,
                           cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)))
         return false;
     int status = kernel->run(call);
+    /* the error of a refused launch, which the graph lacks then; calls below may clear it */
+    cudaError_t unsaid = cudaGetLastError();
+    bool whole = !status && (unsaid == cudaErrorNotReady ||
+                             !duet__cuda_failed(failure, "cudaGetLastError", unsaid));
     bool ended =
         !duet__cuda_failed(failure, "cudaStreamEndCapture", cudaStreamEndCapture(stream, &graph));
-    bool taken = ended && !status && take_graph(capture, graph, failure);
+    bool taken = whole && ended && take_graph(capture, graph, failure);
     if (graph)
         duet__cuda_ignore(cudaGraphDestroy(graph));
     capture->version = kernel->version;

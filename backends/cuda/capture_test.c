@@ -7,7 +7,9 @@
 enum { KERNELS = 2 };
 
 static unsigned number;     /* of the next launch of the second kernel */
+static uint64_t version;    /* of what the function enqueues */
 static bool cannot_capture; /* the function makes a call that spoils a capture */
+static bool launch_refused; /* CUDA refuses the launch, which the function does not say */
 
 struct leaving {
     int *status;
@@ -25,6 +27,8 @@ static int enqueue(const struct duet_call *call)
     const struct leaving leaving = {call->status + 1};
     if (cannot_capture)
         (void)cudaStreamQuery(call->stream);
+    if (launch_refused)
+        return cudaSetDevice(7) ? DUET_OK : DUET_EINVAL;
     return fake_cuda_launch(call->stream, leave, &leaving, sizeof leaving) ? DUET_ETASK : DUET_OK;
 }
 
@@ -51,7 +55,7 @@ static void launch(struct backend_device *device, struct duet__repeat *repeat,
                                           .run = enqueue,
                                           .call = call,
                                           .repeat = repeat,
-                                          .version = 1};
+                                          .version = version};
     message->text[0] = '\0';
     *call = (struct duet_call){.message = message};
     g_assert_cmpint(duet__backend_cuda.launch(device, &kernel), ==, DUET_OK);
@@ -124,4 +128,33 @@ static void test_told(void)
     user_end(&user);
 }
 
-TEST_MAIN(test_in_flight, test_told)
+/* A launch that CUDA refuses while it is captured fails the kernel, though the graph lacks it. */
+static void test_refused_launch(void)
+{
+    struct user user;
+    struct duet_call call;
+    struct duet_message message;
+    number = 0;
+    user_begin(&user, &(struct fake_cuda_config){.devices = 1}, 0);
+    struct backend_device *device = user_open(&user, user_config(0, 4096));
+    struct duet__repeat *repeat = repeat_new();
+    for (unsigned i = 0; i < 2; i++) {
+        launch(device, repeat, &call, &message);
+        g_assert_cmpint(user_finish(device).status, ==, DUET_ETASK);
+    }
+    g_assert_cmpuint(fake_cuda_calls("cudaGraphLaunch"), ==, 1);
+    launch_refused = true;
+    version++;
+    launch(device, repeat, &call, &message);
+    const struct backend_completion done = user_finish(device);
+    g_assert_cmpint(done.status, ==, DUET_ETASK);
+    g_assert_cmpstr(done.why, ==,
+                    "cudaGetLastError, after the kernel's function: invalid device ordinal "
+                    "(cudaErrorInvalidDevice)");
+    launch_refused = false;
+    duet__backend_cuda.close(device);
+    repeat_end(repeat);
+    user_end(&user);
+}
+
+TEST_MAIN(test_in_flight, test_told, test_refused_launch)
