@@ -28,12 +28,13 @@ void duet__link_after(struct duet_task *parent, struct duet_task *task)
     parent->submitted = task;
     duet__submitted_again(parent, task);
     uint64_t version;
+    struct task_says says;
+    struct duet_runtime *core = parent->klass->codelet->core;
     if (duet__task_repeat(parent, &version))
-        duet__fail_task(
-            parent->klass->codelet->core, DUET_EINVAL,
-            "a `capturable` kernel of a graph has submitted a task (%s), which it would "
-            "not do where the graph is launched without calling it",
-            duet_task_kernel(task));
+        duet__fail_task(core, DUET_EINVAL,
+                        "a `capturable` kernel of a graph has submitted %s, which would be missing "
+                        "where the graph is launched without calling the kernel's function",
+                        task->klass ? duet__task_says(core, task, &says) : "the end of data");
 }
 
 /* Gives the reference that a kernel had made on a lost device to the task that it submits again. */

@@ -688,33 +688,50 @@ static void test_graph_fails(void)
 
 static int nests(const struct duet_call *call)
 {
+    struct duet_handle *const *ends = call->args;
+    if (ends)
+        return duet_unregister_submit(call->runtime, *ends);
     submit(call->runtime, duet_codelet_find(call->runtime, "increment"), NULL);
     return DUET_OK;
 }
 
-/* A kernel that breaks its word and submits a task fails the run, as that would get lost. */
+/* A kernel that breaks its word and submits a task, or the end of data, fails the run: a launch as
+   a CUDA graph would not submit it again. */
 static void test_graph_nests(void)
 {
-    struct duet_config config = start(1, 0);
-    struct duet_runtime *duet = open_with(&config);
-    const struct duet_implementation one = {"cuda", nests};
-    const struct duet_codelet_desc desc = {.name = "nests",
-                                           .implementations = &one,
-                                           .implementation_count = 1,
-                                           .capturable = true};
-    struct duet_codelet *kernel = NULL;
-    struct duet_graph *graph = NULL;
-    (void)codelet(duet, increment, NULL);
-    must(duet, duet_register_codelet(duet, &desc, &kernel));
-    must(duet, duet_graph_begin(duet));
-    submit(duet, kernel, NULL);
-    submit(duet, kernel, NULL);
-    must(duet, duet_graph_end(duet, &graph));
-    must(duet, duet_wait(duet));
-    must(duet, duet_graph_submit(duet, graph));
-    REFUSED(duet, duet_wait(duet), DUET_EINVAL, "has submitted a task (increment)");
-    duet_graph_free(graph);
-    end(duet, DUET_EINVAL);
+    for (unsigned ends = 0; ends < 2; ends++) {
+        struct duet_config config = start(1, 0);
+        struct duet_runtime *duet = open_with(&config);
+        const struct duet_implementation one = {"cuda", nests};
+        const struct duet_codelet_desc desc = {.name = "nests",
+                                               .implementations = &one,
+                                               .implementation_count = 1,
+                                               .capturable = true};
+        struct duet_codelet *kernel = NULL;
+        struct duet_graph *graph = NULL;
+        struct duet_handle *data[2];
+        (void)codelet(duet, increment, NULL);
+        must(duet, duet_register_codelet(duet, &desc, &kernel));
+        must(duet, duet_graph_begin(duet));
+        for (unsigned i = 0; i < 2; i++) {
+            must(duet, duet_register_temporary(duet, 1, 1, 8, &data[i]));
+            const struct duet_task_desc task = {.codelet = kernel,
+                                                .args = &data[i],
+                                                .args_bytes = ends ? sizeof data[i] : 0};
+            must(duet, duet_submit(duet, &task));
+        }
+        must(duet, duet_graph_end(duet, &graph));
+        must(duet, duet_wait(duet));
+        for (unsigned i = 0; i < 2 && ends; i++) {
+            must(duet, duet_register_temporary(duet, 1, 1, 8, &data[i]));
+            must(duet, duet_graph_set_value(graph, i, 0, &data[i], sizeof data[i]));
+        }
+        must(duet, duet_graph_submit(duet, graph));
+        REFUSED(duet, duet_wait(duet), DUET_EINVAL,
+                ends ? "has submitted the end of data" : "(increment)");
+        duet_graph_free(graph);
+        end(duet, DUET_EINVAL);
+    }
 }
 
 static struct gate {
