@@ -386,7 +386,7 @@ struct fused *duet__fuse(struct duet_runtime *core, const struct fused *before,
 int duet__fused_submit(struct duet_runtime *core, struct fused *fused);
 /* Ends a use. NULL is fine; also after the runtime was closed. */
 void duet__fused_drop(struct fused *fused);
-/* Drops what a task holds that never ended, if it is such a task. */
+/* Ends the use by a task that never ended, when the runtime is closed. Other tasks have none. */
 void duet__fused_left(const struct task_extra *extra);
 
 /* stuck.c */

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recorded tasks that one device runs anyway, as a single task: it uses what they use, and its
- * function calls theirs in order. The engine may then launch all of their kernels at once.
+ * Tasks of a graph that one device alone can run, submitted as a single task: it uses the data of
+ * all, and its function calls theirs in order. The engine may then launch all kernels at once.
  *
- * What such a task calls does not change once it was submitted, as others of its graph may be in
- * flight with other arguments: each change makes another struct fused.
+ * A struct fused is not changed once its task was submitted: each change of a graph makes another
+ * one, as tasks of the same graph may be in flight with the arguments of before.
  */
 #include <stdio.h>
 
 #include "core/internal.h"
 #include "core/repeat.h"
 
-/* A call of a recorded task's function. */
+/* One of a graph's tasks: how its function is called. */
 struct part {
     duet_kernel_fn run;
     const char *kernel;
-    size_t count; /* number of its buffers */
-    bool bare;    /* it has no arguments */
+    size_t count; /* number of the task's buffers */
+    bool bare;    /* the task has no arguments */
     _Alignas(16) char args[DUET_ARGS_INLINE];
 };
 
@@ -24,12 +24,12 @@ struct fused {
     _Atomic(unsigned) users; /* the graph, and each task in flight */
     unsigned worker;
     struct duet__repeat *repeat;
-    uint64_t version; /* number among those of its graph */
-    double flops;     /* 0: those of some kernel are not counted */
+    uint64_t version; /* number among the structs that its graph has had */
+    double flops;     /* of all tasks; 0: those of some kernel are not counted */
     struct duet_task_desc desc;
     struct duet_access *accesses; /* those of `desc` */
     size_t *places;               /* for each access of each task, its place in `accesses` */
-    struct duet_buffer *room;     /* buffers of the call under way; for the device's thread */
+    struct duet_buffer *room;     /* buffers of the function that the device's thread calls */
     struct part parts[];
 };
 
@@ -37,7 +37,7 @@ struct fused {
 struct join {
     struct duet_handle *handle;
     size_t number; /* among the accesses of all tasks */
-    uint8_t mode;  /* 0: an earlier access of the task has it */
+    uint8_t mode;  /* 0: that of an earlier access of the same task includes it */
 };
 
 void duet__fused_drop(struct fused *fused)
@@ -50,7 +50,7 @@ void duet__fused_drop(struct fused *fused)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The task                                                                                     */
+/* The joined task                                                                              */
 
 static struct fused *fused_of(const void *args)
 {
@@ -62,7 +62,7 @@ static double fused_flops(const void *args)
     return fused_of(args)->flops;
 }
 
-/* Calls all functions, on the thread of the device. */
+/* The function of the joined task: calls those of all tasks, on the thread of the device. */
 static int fused_run(const struct duet_call *call)
 {
     const struct fused *fused = fused_of(call->args);
@@ -132,7 +132,7 @@ const char *duet__task_part(const struct duet_task *task, size_t kernel)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Making it                                                                                    */
+/* Joining tasks                                                                                */
 
 /* Returns the only worker of a set; -1 if there are several. */
 static int only_worker(const struct duet_runtime *core, uint8_t mask)
@@ -148,28 +148,24 @@ static int only_worker(const struct duet_runtime *core, uint8_t mask)
     return only;
 }
 
-/* True if a task can be a part of another one, for the workers of `first`. */
-static bool can_join(const struct duet_task *task, const struct duet_task *first)
-{
-    bool can =
-        task && task->klass->codelet->capturable && !task->modes && task->mask == first->mask;
-    for (unsigned i = 0; can && i < task->access_count; i++)
-        can = !task->accesses[i].handle->layout;
-    return can;
-}
-
-/* Returns the worker that alone can run these tasks, and repeat them; else -1. */
+/* Returns the worker that alone can run these tasks, and can run them as one; -1: there is none. */
 static int common_worker(const struct duet_runtime *core, struct duet_task *const *models,
                          size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!models[0] || !can_join(models[i], models[0]))
-            return -1;
-    const int worker = count > 1 && core->ops->repeats ? only_worker(core, models[0]->mask) : -1;
-    return worker >= 0 && core->ops->repeats(core->engine, (unsigned)worker) ? worker : -1;
+    const struct duet_task *first = count > 1 && core->ops->repeats ? models[0] : NULL;
+    const int worker = first ? only_worker(core, first->mask) : -1;
+    bool can = worker >= 0 && core->ops->repeats(core->engine, (unsigned)worker);
+    for (size_t i = 0; can && i < count; i++) {
+        const struct duet_task *task = models[i];
+        can = task && task->mask == first->mask && !task->modes && task->klass->codelet->capturable;
+        for (unsigned a = 0; can && a < task->access_count; a++)
+            can = !task->accesses[a].handle->layout;
+    }
+    return can ? worker : -1;
 }
 
-/* Returns the codelet of tasks made of so many for this worker; NULL: there is none. */
+/* Returns the codelet of joined tasks, of `count` tasks each, for this worker; NULL: there is none,
+   as the application has another one of that name, or for lack of memory. */
 static struct duet_codelet *fused_codelet(struct duet_runtime *core, int worker, size_t count)
 {
     char name[DUET_NAME_MAX];
@@ -186,7 +182,7 @@ static struct duet_codelet *fused_codelet(struct duet_runtime *core, int worker,
     return codelet && is_fused(codelet) ? codelet : NULL;
 }
 
-static int by_handle(const void *left, const void *right)
+static int joins_by_handle(const void *left, const void *right)
 {
     const struct join *a = left, *b = right;
     uintptr_t first = (uintptr_t)a->handle, second = (uintptr_t)b->handle;
@@ -196,8 +192,9 @@ static int by_handle(const void *left, const void *right)
 }
 
 /*
- * Joins the accesses of all tasks: what is only read is read, what is written as a whole before it
- * is read is written, the rest is both. Returns false if there is no memory.
+ * Joins the accesses of all tasks: data that is only read is read, data whose first access writes
+ * it as a whole is written, all other data is read and written. Returns false if there is no
+ * memory.
  */
 static bool join_accesses(struct fused *fused, struct duet_task *const *models)
 {
@@ -210,7 +207,7 @@ static bool join_accesses(struct fused *fused, struct duet_task *const *models)
         for (unsigned a = 0; a < models[i]->access_count; a++, count++)
             joins[count] =
                 (struct join){models[i]->accesses[a].handle, count, models[i]->accesses[a].mode};
-    qsort(joins, count, sizeof *joins, by_handle);
+    qsort(joins, count, sizeof *joins, joins_by_handle);
     for (size_t i = 0; i < count; i++) {
         if (!i || joins[i].handle != joins[i - 1].handle)
             *access++ = (struct duet_access){joins[i].handle, (enum duet_mode)joins[i].mode};
@@ -244,8 +241,8 @@ static void fill_parts(struct fused *fused, struct duet_task *const *models, uns
         fused->flops = 0;
 }
 
-/* Returns a struct with room for these tasks; what all versions share is that of `before`, or new.
-   NULL: no memory. */
+/* Returns a struct with room for these tasks. What all versions share is that of `before`; NULL:
+   it is made. Returns NULL if there is no memory. */
 static struct fused *fused_new(const struct fused *before, struct duet_task *const *models,
                                size_t count)
 {
@@ -275,7 +272,7 @@ static struct fused *fused_new(const struct fused *before, struct duet_task *con
     return fused;
 }
 
-/* True if the task can be submitted, and for its worker alone. */
+/* True if the joined task can be submitted, and for its worker alone: its data fits there. */
 static bool suits(struct duet_runtime *core, struct fused *fused)
 {
     struct duet_task_desc desc = fused->desc;
@@ -295,11 +292,9 @@ struct fused *duet__fuse(struct duet_runtime *core, const struct fused *before,
 {
     const int worker = common_worker(core, models, count);
     struct duet_codelet *codelet = worker >= 0 ? fused_codelet(core, worker, count) : NULL;
-    if (!codelet)
-        return NULL;
     if (before && before->worker != (unsigned)worker)
         before = NULL;
-    struct fused *fused = fused_new(before, models, count);
+    struct fused *fused = codelet ? fused_new(before, models, count) : NULL;
     if (!fused)
         return NULL;
     const unsigned arch = core->workers[worker].arch;

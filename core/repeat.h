@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the core, an engine and a backend share of the kernels of a graph that run as one command.
- */
+/* The kernels of a graph that are one command: what the core, an engine and a backend share. */
 #ifndef DUET_CORE_REPEAT_H
 #define DUET_CORE_REPEAT_H
 
@@ -9,15 +8,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* The kernels of a graph. Users: the core, as long as it may submit them, and a backend. */
 struct duet__repeat {
-    _Atomic(unsigned) users;
-    _Atomic(unsigned) submitters; /* the core's part in `users` ends with the last of them */
+    _Atomic(unsigned) users; /* the core, as long as there are submitters; a backend's captures */
+    _Atomic(unsigned) submitters; /* versions of the task that may be submitted, or in flight */
     size_t kernels;
-    size_t accesses; /* of all kernels: their buffers are no more */
-    /* for the thread of the device */
-    bool begun;   /* the kernels have been called before */
-    bool refused; /* what they enqueue cannot be captured */
+    size_t accesses; /* of all kernels together: a call has at most so many buffers */
+    /* used by the device's thread alone: */
+    bool begun;   /* the kernels' functions have been called before */
+    bool refused; /* what these enqueue cannot be captured */
 };
 
 /* Ends the use by one user: frees it after the last one. */

@@ -62,8 +62,8 @@ static bool is_kernel(const struct worker *self, const void *tag)
 }
 
 /*
- * Returns the reason of an error: the kernel's own message before the backend's. That of one of
- * several kernels becomes their message, with its name.
+ * Returns the reason of an error: the kernel's own message before the backend's. If one kernel of a
+ * graph has left the error, the graph's message is made of its name and the reason.
  */
 static const char *why(struct slot *slot, const struct backend_completion *completion)
 {
@@ -218,8 +218,8 @@ bool duet__real_repeats(void *engine, unsigned worker)
 {
     const struct real *real = engine;
     const struct duet__backend *backend = real->workers[worker].backend;
-    /* with several streams kernels may run beside each other, and a calibration wants each one's
-       time */
+    /* with several streams kernels of a graph may run at once; a calibration wants the time of
+       each */
     return backend->repeats && real->config.gpu_streams <= 1 && !real->config.calibrate &&
            !real->config.no_cuda_graphs;
 }

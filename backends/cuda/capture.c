@@ -3,9 +3,9 @@
  * Kernels of a graph in one command: launched one by one the first time, in which libraries make
  * what they keep; captured the second time; then launched as one CUDA graph.
  *
- * A capture has the addresses of buffers and statuses baked in, and belongs to one command at a
- * time: so the statuses are those of that command, and it is updated while nothing of it runs. One
- * more is made if all are in flight.
+ * A capture has the addresses of buffers and of statuses baked in. One command at a time has it, so
+ * that no other one writes these statuses, and a CUDA graph is updated while it does not run. If
+ * all captures of a graph are in flight, one more is made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,8 @@ static struct capture *capture_take(struct backend_device *device,
     return found ? found : capture_new(device, kernel->repeat, failure);
 }
 
-/* Makes a graph the one that a capture launches: as a change of that before, if it can be. */
+/* Lets a capture launch this graph: by an update of what it has launched before if CUDA can do
+   that. Returns false with the reason in *failure. */
 static bool take_graph(struct capture *capture, cudaGraph_t graph, struct failure *failure)
 {
     cudaGraphExecUpdateResultInfo info;
@@ -114,7 +115,7 @@ static bool capture_kernels(struct capture *capture, cudaStream_t stream,
 {
     const struct duet_call *call = kernel->call;
     cudaGraph_t graph = NULL;
-    /* other threads go on as they like */
+    /* ThreadLocal: other threads may call CUDA as before */
     if (duet__cuda_failed(failure, "cudaStreamBeginCapture",
                           cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal)))
         return false;

@@ -426,7 +426,7 @@ int duet__cuda_repeat(struct backend_device *device, struct stream *stream, stru
                       const struct backend_kernel *kernel);
 /* Returns the first late status that is not 0, and its kernel in *part as in backend_completion. */
 int duet__capture_status(const struct capture *capture, size_t *part);
-/* Ends the use by a command. */
+/* Ends a command's use of its capture. */
 void duet__capture_give(struct capture *capture);
 /* Frees captures: all, when nothing is in flight, or those of graphs that were freed. */
 void duet__captures_free(struct backend_device *device, bool all);
