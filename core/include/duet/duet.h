@@ -334,9 +334,9 @@ struct duet_codelet_desc {
     bool waits;
     /*
      * The functions for CUDA do nothing but enqueue, on the call's stream, work that depends on
-     * their arguments and the buffers' addresses and sizes alone, and keep no pointer to the call.
-     * What they enqueued may then be done again without calling them (CUDA's stream capture): see
-     * duet_graph_submit.
+     * their arguments and the buffers' addresses and sizes alone, and that has no pointer to the
+     * call, its arguments, or variables of the function. What they enqueued may then be done again
+     * without calling them (CUDA's stream capture): see duet_graph_submit.
      */
     bool capturable;
 };

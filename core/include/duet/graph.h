@@ -53,8 +53,9 @@ DUET_EXPORT DUET_MUST_CHECK int duet_graph_end(struct duet_runtime *runtime,
  * one task, "graph of N tasks": if there are several, all have `capturable` codelets, none is
  * submitted at full cost, reduces, commutes or uses data that is no matrix, and the data of all
  * fits into the GPU's memory at once. It fails as a whole. Its kernels are launched one by one at
- * first, and as one CUDA graph from then on; their functions are called again after a change of
- * values, handles or addresses only, or each time if what they enqueue cannot be captured.
+ * first, and as one CUDA graph from then on. Their functions are called again only after a change
+ * of values, handles or addresses, and once for each further submission that is in flight at the
+ * same time; but each time if what they enqueue cannot be captured.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_graph_submit(struct duet_runtime *runtime,
                                                   struct duet_graph *graph);
