@@ -477,10 +477,11 @@ double duet__task_ready(const struct duet_task *task);
 /*
  * Returns what is known of the kernels of a graph, for a task that stands for all of them; else
  * NULL. *version: tasks of one version enqueue the same if their buffers are the same.
- * duet__task_part returns the name of one of its kernels, from 0.
+ * duet__part_failed sets the message of such a task's call: that one of its kernels, from 0, has
+ * failed, with this error and for this reason (NULL or "": none is known).
  */
 struct duet__repeat *duet__task_repeat(const struct duet_task *task, uint64_t *version);
-const char *duet__task_part(const struct duet_task *task, size_t kernel);
+void duet__part_failed(const struct duet_call *call, size_t kernel, int error, const char *why);
 /* Returns the task's arguments, valid until duet__done. */
 const void *duet__task_args(const struct duet_task *task);
 /*

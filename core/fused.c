@@ -62,6 +62,13 @@ static double fused_flops(const void *args)
     return fused_of(args)->flops;
 }
 
+void duet__part_failed(const struct duet_call *call, size_t kernel, int error, const char *why)
+{
+    (void)duet_fail(call->message, error, "%s (task %zu of the graph, from 0): %s",
+                    fused_of(call->args)->parts[kernel].kernel, kernel,
+                    why && *why ? why : duet_strerror(error));
+}
+
 /* The function of the joined task: calls those of all tasks, on the thread of the device. */
 static int fused_run(const struct duet_call *call)
 {
@@ -82,8 +89,7 @@ static int fused_run(const struct duet_call *call)
         own.message = &message;
         error = part->run(&own);
         if (error)
-            (void)duet_fail(call->message, error, "%s (task %zu of the graph, from 0): %s",
-                            part->kernel, i, *message.text ? message.text : duet_strerror(error));
+            duet__part_failed(call, i, error, message.text);
     }
     return error;
 }
@@ -124,11 +130,6 @@ struct duet__repeat *duet__task_repeat(const struct duet_task *task, uint64_t *v
     const struct fused *fused = fused_of(task_args(task));
     *version = fused->version;
     return fused->repeat;
-}
-
-const char *duet__task_part(const struct duet_task *task, size_t kernel)
-{
-    return fused_of(task_args(task))->parts[kernel].kernel;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -250,18 +251,15 @@ static struct fused *fused_new(const struct fused *before, struct duet_task *con
     size_t accesses = 0;
     for (size_t i = 0; i < count; i++)
         accesses += models[i]->access_count;
-    struct duet__repeat *repeat = before ? before->repeat : calloc(1, sizeof *repeat);
+    struct duet__repeat *repeat = before ? before->repeat : malloc(sizeof *repeat);
     struct fused *fused = calloc(1, sizeof *fused + count * sizeof(struct part) + accesses * each);
     if (!repeat || !fused) {
         free(fused);
         free(before ? NULL : repeat);
         return NULL;
     }
-    if (!before) {
-        repeat->users = 1;
-        repeat->kernels = count;
-        repeat->accesses = accesses;
-    }
+    if (!before)
+        *repeat = (struct duet__repeat){.users = 1, .kernels = count, .accesses = accesses};
     atomic_fetch_add(&repeat->submitters, 1);
     fused->users = 1;
     fused->repeat = repeat;

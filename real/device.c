@@ -68,11 +68,7 @@ static bool is_kernel(const struct worker *self, const void *tag)
 static const char *why(struct slot *slot, const struct backend_completion *completion)
 {
     if (slot && completion->part)
-        (void)duet_fail(&slot->message, completion->status,
-                        "%s (task %zu of the graph, from 0): %s",
-                        duet__task_part(slot->command.task, completion->part - 1),
-                        completion->part - 1,
-                        completion->why ? completion->why : duet_strerror(completion->status));
+        duet__part_failed(&slot->call, completion->part - 1, completion->status, completion->why);
     return slot && *slot->message.text ? slot->message.text : completion->why;
 }
 
