@@ -107,6 +107,7 @@ static int build_machine(const struct duet__experiment *experiment, struct duet_
         *(machine->workers[i].node == DUET_HOST ? &trial->cpus : &trial->gpus) += 1;
     real->cpus = simulated->cpus = (int)trial->cpus;
     real->gpus = simulated->gpus = (int)trial->gpus;
+    real->no_cuda_graphs = true; /* each task of a graph is simulated */
     return 0;
 }
 
