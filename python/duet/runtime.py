@@ -31,7 +31,8 @@ KERNEL = ctypes.CFUNCTYPE(INT, ctypes.POINTER(Call))
 Implementation = library.structure("duet_implementation", arch=TEXT, run=KERNEL)
 Codelet = library.structure("duet_codelet_desc", name=TEXT,
                             implementations=ctypes.POINTER(Implementation), count=SIZE,
-                            flops=POINTER, cost=POINTER, expand=POINTER, waits=BOOL)
+                            flops=POINTER, cost=POINTER, expand=POINTER, waits=BOOL,
+                            capturable=BOOL)
 AccessOf = library.structure("duet_access", handle=POINTER, mode=INT)
 TaskOf = library.structure("duet_task_desc", codelet=POINTER, accesses=ctypes.POINTER(AccessOf),
                            access_count=SIZE, args=POINTER, args_bytes=SIZE, priority=INT,

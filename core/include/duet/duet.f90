@@ -66,6 +66,7 @@ module duet
         integer(c_size_t) :: count
         type(c_funptr) :: flops = c_null_funptr, cost = c_null_funptr, expand = c_null_funptr
         logical(c_bool) :: waits = .false.
+        logical(c_bool) :: capturable = .false.
     end type
     type, bind(c) :: c_task
         type(c_ptr) :: codelet, accesses
