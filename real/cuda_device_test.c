@@ -588,7 +588,7 @@ static void test_graph(void)
     duet_graph_free(graph);
 }
 
-/* Where another worker could run a task, or kernels beside each other, all is as without. */
+/* Tasks stay apart where another worker could run one, or kernels could run beside each other. */
 static void test_graph_of_tasks(void)
 {
     enum { STREAMS, SWITCHED_OFF, MEMORY, FUNCTIONS, CPU, GRAPH };
@@ -623,7 +623,7 @@ static cudaError_t look(cudaStream_t stream)
     return cudaSuccess;
 }
 
-/* What cannot be captured, or fails to become a CUDA graph, is launched one by one. */
+/* Kernels that cannot be captured, or fail to become a CUDA graph, are launched one by one. */
 static void test_graph_refused(void)
 {
     static const struct {

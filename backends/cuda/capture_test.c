@@ -101,7 +101,7 @@ static void test_in_flight(void)
     user_end(&user);
 }
 
-/* What cannot be captured is tried once, and told. */
+/* Kernels that cannot be captured are not tried again, and a line says so. */
 static void test_told(void)
 {
     struct user user;

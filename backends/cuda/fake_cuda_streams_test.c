@@ -123,7 +123,8 @@ static void test_host_function(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Graphs                                                                                       */
 
-/* What a stream captures does not happen until it is launched, each time; it can be changed. */
+/* A captured stream does nothing until its graph is launched, each time; the graph can be updated.
+ */
 static void test_graph(void)
 {
     struct set s;
