@@ -429,9 +429,14 @@ static bool is_first(const struct duet__executions *all, size_t run)
     return r == run;
 }
 
-static bool is_busy(const struct duet__executions *all, const struct duet__executed_run *run)
+/* True for a run on several CPU workers. */
+static bool is_busy(const struct duet__executed_run *run)
 {
-    return run->count && all->list[run->first].workers > 1;
+    const struct duet_machine *machine = run->of->recording.machine;
+    unsigned cpus = 0;
+    for (unsigned w = 0; w < machine->worker_count; w++)
+        cpus += machine->workers[w].node == DUET_HOST;
+    return cpus > 1;
 }
 
 /* Returns the median of the totals of runs on one worker, or on several; of all, if there are too
@@ -440,7 +445,7 @@ static double usual_total(const struct duet__executions *all, bool busy, bool an
 {
     size_t count = 0;
     for (size_t r = 0; r < all->run_count; r++)
-        if (all->runs[r].total > 0 && (any || is_busy(all, &all->runs[r]) == busy))
+        if (all->runs[r].total > 0 && (any || is_busy(&all->runs[r]) == busy))
             room[count++] = all->runs[r].total;
     return count >= LEAST_RUNS || any ? duet__median(room, count)
                                       : usual_total(all, busy, true, room);
@@ -459,8 +464,7 @@ static void summarise_states(const struct duet__executions *all, double *room,
     out->busy = usual_total(all, true, false, room);
     for (size_t r = 0; r < all->run_count; r++)
         if (all->runs[r].total > 0)
-            room[count++] =
-                all->runs[r].total / (is_busy(all, &all->runs[r]) ? out->busy : out->alone);
+            room[count++] = all->runs[r].total / (is_busy(&all->runs[r]) ? out->busy : out->alone);
     if (count < PARTS * LEAST_RUNS)
         return;
     out->runs = count;
