@@ -28,7 +28,8 @@ char *duet__module_path(const char *name)
 static const char *lacking(const char *name)
 {
     static const char *const parts[][2] = {
-        {"blas", "BLAS"},
+        {"blas",
+         "BLAS, which kernels and checks of results need: build it where libopenblas-dev is"},
         {"mpi",
          "MPI, which nodes need: build it where libopenmpi-dev is, or simulate the nodes, or "
          "share a study by --shard"},
