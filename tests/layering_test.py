@@ -23,7 +23,7 @@ GROUPS = {
     "c": C_PURE + C_REST,
     "posix": POSIX,
     "linux": ["sys/prctl.h", "sys/file.h", "sys/syscall.h", "execinfo.h", "link.h",
-              "linux/futex.h"],
+              "linux/futex.h", "malloc.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "context": ["ucontext.h"],
