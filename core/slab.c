@@ -73,7 +73,7 @@ static struct slab_block *new_record(struct slab *slab)
     if (!slab->spare) {
         if (slab->record_arrays == sizeof slab->records / sizeof slab->records[0])
             return NULL;
-        size_t count = (size_t)64 << slab->record_arrays;
+        size_t count = (size_t)8 << slab->record_arrays;
         struct slab_block *array = calloc(count, sizeof *array);
         if (!array)
             return NULL;

@@ -2,7 +2,8 @@
 /* Task records: pools by number of accesses, so that a task costs no heap call and no waste. */
 #include "core/internal.h"
 
-enum { CHUNK_BYTES = 1 << 17, BUNDLE = 32 };
+/* Chunks double up to the largest: a node of a large cluster has few tasks. */
+enum { CHUNK_LEAST = 1 << 12, CHUNK_DOUBLINGS = 5, BUNDLE = 32 };
 
 /* Returns the bytes of a record in whole cache lines: tasks of different threads are kept apart. */
 static size_t record_bytes(unsigned access_count)
@@ -31,10 +32,12 @@ static unsigned pool_room(unsigned pool)
     return pool <= POOL_EXACT ? pool : (unsigned)POOL_EXACT << (pool - POOL_EXACT);
 }
 
-/* Returns the size of a chunk for records of `bytes`. */
-static size_t chunk_bytes(size_t bytes)
+/* Returns the size of a pool's chunk, from number 0 on, for records of `bytes`. */
+static size_t chunk_bytes(size_t number, size_t bytes)
 {
-    return bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    const size_t usual = (size_t)CHUNK_LEAST
+                         << (number < CHUNK_DOUBLINGS ? number : CHUNK_DOUBLINGS);
+    return bytes > usual ? bytes : usual;
 }
 
 /* Allocates a chunk with room for at least one record. The pool's lock is held. */
@@ -48,7 +51,7 @@ static bool pool_grow(struct pool *pool, size_t bytes)
         pool->chunks = chunks;
         pool->chunk_capacity = capacity;
     }
-    size_t size = chunk_bytes(bytes);
+    size_t size = chunk_bytes(pool->chunk_count, bytes);
     char *chunk = aligned_alloc(LINE, size);
     if (!chunk)
         return false;
@@ -205,7 +208,7 @@ void duet__pools_fini(struct duet_runtime *core)
             char *chunk = pool->chunks[c];
             bool last = c + 1 == pool->chunk_count;
             if (core->extras)
-                free_extras(chunk, last ? pool->fresh : chunk + chunk_bytes(bytes), bytes);
+                free_extras(chunk, last ? pool->fresh : chunk + chunk_bytes(c, bytes), bytes);
             free(chunk);
         }
         free(pool->chunks);

@@ -7,7 +7,7 @@
 
 #include "core/internal.h"
 
-enum { REPLICAS_AT_ONCE = 64 };
+enum { REPLICAS_FIRST = 4, DOUBLINGS = 4 }; /* records in the arrays of replicas */
 
 /* Returns an unused replica record of a node, to be filled by the caller; NULL: out of memory. */
 static struct replica *new_replica(struct node *node)
@@ -16,12 +16,14 @@ static struct replica *new_replica(struct node *node)
     if (!node->spare) {
         struct replica **arrays =
             realloc(node->arrays, (node->array_count + 1) * sizeof(struct replica *));
-        struct replica *array = arrays ? malloc(REPLICAS_AT_ONCE * sizeof *array) : NULL;
+        const unsigned number = node->array_count < DOUBLINGS ? node->array_count : DOUBLINGS;
+        const unsigned count = REPLICAS_FIRST << number;
+        struct replica *array = arrays ? malloc(count * sizeof *array) : NULL;
         if (arrays)
             node->arrays = arrays;
         if (array) {
             node->arrays[node->array_count++] = array;
-            for (unsigned i = 0; i < REPLICAS_AT_ONCE; i++) {
+            for (unsigned i = 0; i < count; i++) {
                 array[i].queue_next = node->spare;
                 node->spare = &array[i];
             }

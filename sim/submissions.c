@@ -11,7 +11,7 @@
 
 static bool grow_ring(struct sim *sim)
 {
-    size_t capacity = sim->ring_capacity ? 2 * sim->ring_capacity : 1024;
+    size_t capacity = sim->ring_capacity ? 2 * sim->ring_capacity : 64;
     struct submission *ring = malloc(capacity * sizeof *ring);
     if (!ring)
         return false;
