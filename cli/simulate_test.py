@@ -299,13 +299,24 @@ def test_list_workloads():
     assert re.search(r"^ +without --n and --tile: n \d", text, re.M), text
 
 
-def ended(arguments, folder, number, children):
+def has_answered(count):
+    """For ended(): whether its children have written so many results, each by two writes."""
+    def when(process):
+        calls = 0
+        for child in children_of(process):
+            text = pathlib.Path(f"/proc/{child}/io").read_text(encoding="ascii")
+            calls += int(re.search(r"syscw: (\d+)", text).group(1))
+        return calls >= 2 * count
+    return when
+
+
+def ended(arguments, folder, number, when):
     """What a simulation has written that a signal ends, to the children, too, as a terminal does:
-    once it has begun so many of these."""
+    when the process says so."""
     process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", *arguments],
                                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)
-    until(functools.partial(has_begun(children), process))
+    until(functools.partial(when, process))
     children = children_of(process)
     if number == signal.SIGKILL:
         process.kill()
@@ -321,20 +332,20 @@ def test_interruption():
     """A signal, even one that cannot be caught, ends the children; no file is left behind."""
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as folder:
         compile_policy(f"{name}/endless.so", popped="for (;;) pause();")
-        for number in signal.SIGINT, signal.SIGKILL:
-            output, messages = ended(["--n", "7680", "--reps", "2", "--jobs", "2", "--html",
+        for number, reps in (signal.SIGINT, 2), (signal.SIGKILL, 2), (signal.SIGINT, 40):
+            output, messages = ended(["--n", "7680", "--reps", f"{reps}", "--jobs", "2", "--html",
                                       "p.html", "--policy", f"{name}/endless.so"], folder, number,
-                                     2)
+                                     has_begun(2))
             if number != signal.SIGKILL:
-                assert messages == "duet: interrupted: 0 of 2 runs are finished\n", messages
-                assert output == "interrupted: of 2 runs a policy, none is finished\n", output
+                assert messages == f"duet: interrupted: 0 of {reps} runs are finished\n", messages
+                assert output == f"interrupted: of {reps} runs a policy, none is finished\n", output
             assert os.listdir(folder) == []
 
 
 def some_finished(arguments, folder, number):
     """What is written when a signal ends it in its third run, or later."""
-    output, messages = ended(["--n", "1920", "--reps", "10000", "--jobs", "1", *arguments], folder,
-                             number, 3)
+    output, messages = ended(["--n", "19200", "--reps", "10000", "--jobs", "1", *arguments], folder,
+                             number, has_answered(3))
     count = int(re.match(r"duet: interrupted: (\d+) of", messages.splitlines()[-1]).group(1))
     assert count > 1, messages
     return output, messages, count
@@ -415,7 +426,7 @@ def test_choice():
 def test_long():
     """Before a long simulation it is said how long it will be."""
     with tempfile.TemporaryDirectory() as folder:
-        _, messages = ended(["--n", "960000"], folder, signal.SIGTERM, 1)
+        _, messages = ended(["--n", "960000"], folder, signal.SIGTERM, has_begun(1))
         assert messages.startswith("duet: 167167000 tasks in each of 1 run: expect"), messages
 
 

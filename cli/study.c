@@ -162,13 +162,17 @@ static void execute_cell(uint64_t number, FILE *result, void *data)
     const uint64_t cell = number % tables->study->count, rep = number / tables->study->count;
     g_auto(GStrv) program = duet__cell_program(tables->study, cell);
     struct duet_message message = {""};
+    const struct duet__platform *platform = NULL;
+    struct duet__platform own;
     const char *workload = NULL;
     struct duet__job job;
+    int error;
     duet__job_init(&job, tables->command, 0, NULL);
     job.in_table = true;
     job.program = program;
     /* each option was checked when it was taken */
-    if (!set_options(&job, tables, cell, &workload, &message)) {
+    error = set_options(&job, tables, cell, &workload, &message);
+    if (!error) {
         job.values.quiet = true;
         job.values.wall |= tables->job->command->where & (DUET__IN_STUDY | DUET__IN_TUNE);
         job.values.jobs = 1;
@@ -177,12 +181,22 @@ static void execute_cell(uint64_t number, FILE *result, void *data)
             job.values.reps = 1;
         duet__job_take_values(&job);
         if (job.values.platform && tables->platforms)
-            job.platform = g_hash_table_lookup(tables->platforms, job.values.platform);
-        duet__job_rows(&job, workload, result);
-    } else {
-        fputs("{\"status\": 2, \"error\": \"an option was not taken\"}", result);
+            platform = g_hash_table_lookup(tables->platforms, job.values.platform);
     }
-    /* the job is not freed: its process ends, and the platform is the table's */
+    if (platform) { /* the table's, but for the times, of which a run selects and adds some */
+        own = *platform;
+        own.calibration = (struct duet__calibration){0};
+        error = duet__calibration_copy(&own.calibration, &platform->calibration, &message);
+        job.platform = &own;
+    }
+    if (!error)
+        duet__job_rows(&job, workload, result);
+    else
+        fputs("{\"status\": 2, \"error\": \"an option was not taken\"}", result);
+    if (platform)
+        duet__calibration_fini(&own.calibration);
+    job.platform = platform ? NULL : job.platform;
+    duet__job_fini(&job);
 }
 
 int duet__tables_fini(struct duet__tables *tables, struct duet_message *message)
@@ -326,6 +340,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
                             .retry = values->retry,
                             .jobs = simulated ? (unsigned)values->jobs : 1,
                             .execute = execute_cell,
+                            .fresh = simulated && !tables->job->program ? duet__is_fresh : NULL,
                             .data = tables};
     if (values->fraction)
         error = read_part("--fraction", values->fraction, &plan->part, &plan->parts, message);

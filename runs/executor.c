@@ -33,9 +33,9 @@ struct duet__executor {
     void *data;
 };
 
-/* An answer of a worker on another machine; the result follows. */
+/* An answer of a server; the result follows. */
 struct answer {
-    bool died;
+    bool died, last; /* last: the server ends after it */
     struct duet_message message;
     size_t length;
 };
@@ -68,11 +68,21 @@ bool duet__receive(int file, void *data, size_t bytes)
     return true;
 }
 
-static void ignore_interrupts(void)
+/*
+ * Makes this process one that ends with its parent, ignores a terminal's interrupts, has no input,
+ * and prints nothing but errors: what libraries print is no result. Returns false if the parent has
+ * ended before that.
+ */
+static bool begin_process(pid_t parent)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP};
+    const int nothing = open("/dev/null", O_RDONLY);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
+    dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return getppid() == parent;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -85,15 +95,10 @@ static void ignore_interrupts(void)
 static _Noreturn void child_main(const struct duet__executor *executor, uint64_t job, int file,
                                  pid_t parent)
 {
-    int nothing = open("/dev/null", O_RDONLY);
     FILE *result = fdopen(fcntl(file, F_DUPFD_CLOEXEC, 3), "w"); /* no standard stream */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent || !result) /* the parent may have ended before that */
+    if (!begin_process(parent) || !result)
         _exit(EXIT_FAILURE);
     close(file);
-    ignore_interrupts();
-    dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* libraries' prints are no result */
     executor->execute(job, result, executor->data);
     /* nothing is gained by tidying up what the system takes back */
     _exit(fflush(result) ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -187,14 +192,15 @@ static void take_child(struct worker *worker, struct duet__ended *ended)
 /* Workers on other machines                                                                    */
 
 /* Starts a server here, in place of a worker, which stays as it is without means for a process. */
-static void start_server(struct duet__executor *executor, struct worker *worker)
+static void start_server(struct duet__executor *executor, struct worker *worker,
+                         duet__fresh_fn *fresh)
 {
     int ends[2];
     const pid_t parent = getpid();
     const pid_t pid =
         fork_worker(executor, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, ends);
     if (pid == 0) {
-        duet__executor_serve(ends[1], parent, executor->execute, executor->data);
+        duet__executor_serve(ends[1], parent, executor->execute, executor->data, fresh);
         _exit(EXIT_SUCCESS);
     }
     if (pid > 0)
@@ -216,18 +222,17 @@ static void take_answer(struct worker *worker, struct duet__ended *ended)
     if (!ended->lost && answer.died)
         ended->message = answer.message;
     worker->busy = false;
-    if (!ended->lost)
-        return;
-    g_clear_pointer(&ended->result, free);
-    end_worker(worker,
-               true); /* in place of a server here there is a child for each job from now on */
+    if (ended->lost)
+        g_clear_pointer(&ended->result, free);
+    if (ended->lost || answer.last) /* a server here has children in its place from now on */
+        end_worker(worker, true);
 }
 
-void duet__executor_settle(struct duet__executor *executor)
+void duet__executor_settle(struct duet__executor *executor, duet__fresh_fn *fresh)
 {
     signal(SIGPIPE, SIG_IGN); /* a server that is gone is found where its answer is waited for */
     for (unsigned i = 0; i < executor->count; i++)
-        start_server(executor, &executor->workers[i]);
+        start_server(executor, &executor->workers[i], fresh);
 }
 
 void duet__executor_add(struct duet__executor *executor, int connection)
@@ -236,13 +241,24 @@ void duet__executor_add(struct duet__executor *executor, int connection)
     executor->workers[executor->count++] = (struct worker){.file = connection, .served = true};
 }
 
-void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data)
+/* Executes a job in this process. */
+static void execute_here(const struct duet__executor *executor, uint64_t job,
+                         struct duet__ended *ended)
+{
+    FILE *result = open_memstream(&ended->result, &ended->length);
+    if (result)
+        executor->execute(job, result, executor->data);
+    if (!result || fclose(result)) {
+        g_clear_pointer(&ended->result, free);
+        duet_fail(&ended->message, DUET_ENOMEM, "no memory is left for its result");
+    }
+}
+
+void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data,
+                          duet__fresh_fn *fresh)
 {
     struct duet__executor *executor = duet__executor_new(1, execute, data);
-    bool there;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    there = getppid() == parent; /* the parent may have ended before */
-    ignore_interrupts();
+    bool there = begin_process(parent);
     signal(SIGPIPE, SIG_IGN);
     while (there) {
         struct duet__ended ended = {0};
@@ -250,13 +266,15 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
         uint64_t job;
         /* without means for a process the worker is gone, and the job is given to another */
         if (!duet__receive(connection, &job, sizeof job) ||
-            duet__executor_give(executor, job, true, NULL))
+            (!fresh && duet__executor_give(executor, job, true, NULL)))
             break;
-        while (!duet__executor_take(executor, 1, &ended))
+        if (fresh)
+            execute_here(executor, job, &ended);
+        while (!fresh && !duet__executor_take(executor, 1, &ended))
             ;
-        answer = (struct answer){!ended.result, ended.message, ended.length};
+        answer = (struct answer){!ended.result, fresh && !fresh(), ended.message, ended.length};
         there = duet__send(connection, &answer, sizeof answer) &&
-                (answer.died || duet__send(connection, ended.result, ended.length));
+                (answer.died || duet__send(connection, ended.result, ended.length)) && !answer.last;
         free(ended.result);
     }
     duet__executor_free(executor);
@@ -333,7 +351,7 @@ unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uin
     unsigned ended = 0;
     for (unsigned i = 0; i < executor->count; i++) {
         struct worker *worker = &executor->workers[i];
-        if (!worker->pid || worker->served || worker->job < first || worker->job > last)
+        if (!worker->pid || !worker->busy || worker->job < first || worker->job > last)
             continue;
         end_worker(worker, true);
         ended++;

@@ -154,4 +154,72 @@ static void test_results(void)
     close(own[1]);
 }
 
-TEST_MAIN(test_results, test_threads, test_orphan)
+enum { KILLS = 7, STAYS };
+
+static unsigned left = 3; /* jobs that this process may execute */
+
+static bool is_fresh(void)
+{
+    return left > 0;
+}
+
+/* Leaves the number of its process, kills it, or never ends. */
+static void tell_process(uint64_t job, FILE *result, void *data)
+{
+    left--;
+    if (job == KILLS)
+        raise(SIGKILL);
+    while (job == STAYS)
+        pause();
+    fprintf(result, "%d", (int)getpid());
+}
+
+/* Executes a job. Returns the process that has done so; 0: it was lost; -1: it has died. */
+static int process_of(struct duet__executor *executor, uint64_t job)
+{
+    struct duet__ended ended = {0};
+    int process;
+    WORKS(duet__executor_give(executor, job, true, hear()));
+    while (!duet__executor_take(executor, 1, &ended))
+        ;
+    g_assert_cmpuint(ended.job, ==, job);
+    g_assert_true(!*ended.message.text || strstr(ended.message.text, "killed by signal 9"));
+    process = ended.result ? (int)g_ascii_strtoll(ended.result, NULL, 10) : ended.lost ? 0 : -1;
+    free(ended.result);
+    return process;
+}
+
+/* A server executes jobs itself until it is fresh no more, or dies; then each job has a child. */
+static void test_servers(void)
+{
+    struct duet__executor *executor = duet__executor_new(1, tell_process, NULL);
+    int server, child;
+    duet__executor_settle(executor, is_fresh);
+    server = process_of(executor, 0);
+    g_assert_cmpint(server, !=, getpid());
+    g_assert_cmpint(process_of(executor, 1), ==, server);
+    g_assert_cmpint(process_of(executor, 2), ==, server);
+    child = process_of(executor, 3);
+    g_assert_cmpint(child, !=, server);
+    g_assert_cmpint(process_of(executor, 4), !=, child);
+    duet__executor_free(executor);
+
+    executor = duet__executor_new(1, tell_process, NULL);
+    duet__executor_settle(executor, is_fresh);
+    g_assert_cmpint(process_of(executor, 0), >, 0);
+    g_assert_cmpint(process_of(executor, KILLS), ==, 0);
+    g_assert_cmpint(process_of(executor, KILLS), ==, -1);
+    g_assert_cmpint(process_of(executor, 1), >, 0);
+    duet__executor_free(executor);
+
+    executor = duet__executor_new(1, tell_process, NULL);
+    duet__executor_settle(executor, is_fresh);
+    g_assert_cmpuint(duet__executor_end(executor, 0, STAYS), ==, 0); /* nothing is at work */
+    WORKS(duet__executor_give(executor, STAYS, true, hear()));
+    g_assert_cmpuint(duet__executor_end(executor, 0, STAYS), ==, 1);
+    g_assert_cmpuint(duet__executor_busy(executor), ==, 0);
+    g_assert_cmpint(process_of(executor, 1), >, 0);
+    duet__executor_free(executor);
+}
+
+TEST_MAIN(test_results, test_servers, test_threads, test_orphan)

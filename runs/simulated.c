@@ -21,6 +21,7 @@ struct batch {
     const struct duet__request *request;
     struct duet__series *series;
     size_t count, next, finished;
+    bool shared;    /* servers make the runs: see duet__executor_settle */
     bool *made;     /* by run: true if it was made */
     size_t *failed; /* lowest run of each policy that failed; reps: none */
     struct duet__executor *executor;
@@ -77,7 +78,10 @@ static void use_large_pages(void)
         (void)madvise(first, (size_t)((char *)sbrk(0) - first), MADV_HUGEPAGE);
 }
 
-/* Makes a run of a request; `done` is told how many tasks are finished, unless it is NULL. */
+/*
+ * Makes a run of a request; `done` is told how many tasks are finished. NULL: nobody is told, and
+ * nothing stays open.
+ */
 static int make_run(struct duet__request *request, const char *policy, size_t rep,
                     _Atomic uint64_t *done, struct duet__run *run, struct duet_message *message)
 {
@@ -100,6 +104,8 @@ static int make_run(struct duet__request *request, const char *policy, size_t re
     }
     if (!error)
         error = duet__session_run(&session, run, request->records, message);
+    if (!done) /* the process goes on */
+        duet__session_close(&session);
     return error;
 }
 
@@ -118,10 +124,12 @@ static void execute(uint64_t job, FILE *stream, void *data)
     const size_t policy = job / all->reps;
     struct duet__request request = all->variants ? all->variants[policy] : *all;
     struct result result = {0};
-    result.error = make_run(&request, all->policies[policy], job % all->reps, &batch->counters[job],
-                            &result.run, &result.message);
+    result.error =
+        make_run(&request, all->policies[policy], job % all->reps,
+                 batch->shared ? NULL : &batch->counters[job], &result.run, &result.message);
     duet__wire_write(stream, &result, 1, sizeof result);
     duet__recording_write(stream, &result.run.recording);
+    duet__run_fini(&result.run);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -191,9 +199,11 @@ static void finish(struct batch *batch, struct duet__ended *ended)
     const struct duet__request *request = batch->request;
     const size_t index = ended->job;
     struct duet_message message = {""};
-    int error =
-        read_result(ended, &batch->series[index / request->reps].runs[index % request->reps],
-                    &message);
+    int error;
+    if (ended->lost && !duet__executor_give(batch->executor, index, true, &ended->message))
+        return; /* a child of its own shows why it has killed a server */
+    error = read_result(ended, &batch->series[index / request->reps].runs[index % request->reps],
+                        &message);
     free(ended->result);
     batch->finished++;
     atomic_store(&batch->counters[index], duet__request_tasks(request));
@@ -248,7 +258,9 @@ static void attend(struct batch *batch)
 
 static void run_all(struct batch *batch)
 {
+    enum { FEW = 8 }; /* runs of a worker, each of which shows how far it is */
     const struct duet__request *request = batch->request;
+    batch->shared = batch->count / FEW > request->jobs && !request->workload->program;
     batch->executor =
         duet__executor_new((unsigned)MIN(request->jobs, batch->count), execute, batch);
     batch->made = g_new0(bool, batch->count);
@@ -259,6 +271,8 @@ static void run_all(struct batch *batch)
                                                  .runs = g_new0(struct duet__run, request->reps)};
     }
     duet__signals_hold(&batch->signals, false);
+    if (batch->shared)
+        duet__executor_settle(batch->executor, duet__is_fresh);
     start_some(batch);
     while (duet__executor_busy(batch->executor)) {
         attend(batch);

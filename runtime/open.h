@@ -139,6 +139,15 @@ DUET_MUST_CHECK int duet__policy_load(const char *text, const struct duet_policy
                                       double values[DUET_PARAMETERS_MAX],
                                       struct duet_message *message);
 
+/*
+ * Tells that code which may keep something from one runtime to the next is in this process now:
+ * SimGrid, whose engine works once, or a policy of others.
+ */
+void duet__code_came(void);
+
+/* Returns true if duet__code_came was not called yet. */
+bool duet__is_fresh(void);
+
 struct duet__schedule;
 
 /* follow.c: sets the policy of a schedule, which follows it. */

@@ -134,19 +134,15 @@ void duet__times_free(struct duet__times *times)
 static int copy_times(const struct duet__platform *platform, const struct duet_config *config,
                       struct duet__times **out, struct duet_message *message)
 {
-    const struct duet__calibration *all = &platform->calibration;
     struct duet__times *times = g_new0(struct duet__times, 1);
+    const int error = duet__calibration_copy(&times->calibration, &platform->calibration, message);
     times->extrapolate = config->extrapolate;
     times->file = platform->file;
     times->digest = platform->digest;
-    for (size_t i = 0; i < all->count; i++) {
-        int error = duet__calibration_add(&times->calibration, &all->curves[i], message);
-        if (error) {
-            duet__times_free(times);
-            return error;
-        }
+    if (error) {
+        duet__times_free(times);
+        return error;
     }
-    times->calibration.states = all->states;
     duet__calibration_select(&times->calibration, config->context);
     *out = times;
     return DUET_OK;

@@ -77,6 +77,8 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
         .network = opening->nodes > 1 ? &opening->network : NULL,
         .simgrid = !strcmp(engine, "simgrid"),
     };
+    if (opening->options.simgrid || opening->network.kind == DUET__NETWORK_FILE)
+        duet__code_came();
     if (!error)
         error = duet__open_core(&opening->core, config, message);
     return error ? error : check_nodes(opening, message);

@@ -4,6 +4,7 @@
  * parameters.
  */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include <glib.h>
@@ -23,12 +24,25 @@ static int unknown_policy(const char *name, struct duet_message *message)
                      name, known->str);
 }
 
+static atomic_bool came;
+
+void duet__code_came(void)
+{
+    atomic_store(&came, true);
+}
+
+bool duet__is_fresh(void)
+{
+    return !atomic_load(&came);
+}
+
 static int load_policy(const char *path, const struct duet_policy **out,
                        struct duet_message *message)
 {
     /* a name without '/' would be looked for in the system's library path */
     g_autofree char *here = strchr(path, '/') ? NULL : g_strconcat("./", path, NULL);
     void *object = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
+    duet__code_came();
     if (!object)
         return duet_fail(message, DUET_ENOTFOUND, "cannot load policy %s: %s", path, dlerror());
     const struct duet_policy *policy = dlsym(object, "duet_policy");

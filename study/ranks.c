@@ -158,7 +158,7 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
             if (!fork()) {
                 int file = connect_with(&where, &hello);
                 if (file >= 0 && !*trouble->text)
-                    duet__executor_serve(file, own, plan->execute, plan->data);
+                    duet__executor_serve(file, own, plan->execute, plan->data, NULL);
                 _exit(EXIT_SUCCESS); /* rank 0 has ended */
             }
         ended = wait(&status);

@@ -439,7 +439,7 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     duet__signals_hold(&signals, false);
     executor =
         duet__executor_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->execute, plan->data);
-    duet__executor_settle(executor);
+    duet__executor_settle(executor, plan->fresh);
     error = attend(&at, executor, &signals, progress, message);
     duet__executor_free(executor);
     duet__progress_clear(progress);

@@ -39,7 +39,8 @@ struct duet__plan {
     /* makes run `job / study->count` of cell `job % study->count`: its result is rows, objects of
        JSON, one a line */
     duet__execute_fn *execute;
-    void *data; /* argument of `execute` */
+    void *data;            /* argument of `execute` */
+    duet__fresh_fn *fresh; /* as for duet__executor_settle */
     /* takes struct duet__figures, for g_free, by the number of a job that `execute` has, also of
        runs that were there; NULL: none are wanted */
     GHashTable *results;

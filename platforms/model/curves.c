@@ -142,6 +142,19 @@ static bool beaten(const struct duet__calibration *calibration, size_t index, co
     return false;
 }
 
+int duet__calibration_copy(struct duet__calibration *to, const struct duet__calibration *from,
+                           struct duet_message *message)
+{
+    int error = DUET_OK;
+    for (size_t i = 0; i < from->count && !error; i++)
+        error = duet__calibration_add(to, &from->curves[i], message);
+    if (error)
+        duet__calibration_fini(to);
+    else
+        to->states = from->states;
+    return error;
+}
+
 void duet__calibration_select(struct duet__calibration *calibration, const char *context)
 {
     size_t kept = 0;

@@ -124,6 +124,11 @@ const struct duet__curve *duet__calibration_find(const struct duet__calibration 
 DUET_MUST_CHECK int duet__curve_point(const struct duet__curve *curve, double work,
                                       bool extrapolate, struct duet__point *out);
 
+/* Fills an empty calibration with a copy of another one. DUET_ENOMEM: it is empty still. */
+DUET_MUST_CHECK int duet__calibration_copy(struct duet__calibration *to,
+                                           const struct duet__calibration *from,
+                                           struct duet_message *message);
+
 /* Frees everything. Safe on a zeroed calibration, and twice. */
 void duet__calibration_fini(struct duet__calibration *calibration);
 
