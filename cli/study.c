@@ -388,7 +388,7 @@ static int make(struct duet__tables *tables)
                                   message.text)
              : error ? duet__complain(duet__status_of(error), "%s", message.text)
                      : judge(&outcome);
-    if (outcome.lost)
+    if (ranks && outcome.lost)
         duet__complain(DUET__DONE, "lost with other ranks, and made again: %" PRIu64 " runs",
                        outcome.lost);
     if (ranks && *ranks->trouble.text)
