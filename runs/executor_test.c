@@ -169,8 +169,9 @@ static void tell_process(uint64_t job, FILE *result, void *data)
     left--;
     if (job == KILLS)
         raise(SIGKILL);
-    while (job == STAYS)
-        pause();
+    if (job == STAYS)
+        while (true)
+            pause();
     fprintf(result, "%d", (int)getpid());
 }
 
