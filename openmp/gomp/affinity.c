@@ -133,17 +133,20 @@ static void write_padded(FILE *out, const char **text)
     free(value);
 }
 
+/* Returns a copy of the format; the caller owns it. NULL: no memory. */
+static char *own_format(void)
+{
+    (void)pthread_mutex_lock(&mutex);
+    char *own = strdup(format ? format : "level %L thread %i affinity %A");
+    (void)pthread_mutex_unlock(&mutex);
+    return own;
+}
+
 /* Returns the line that a format makes; the caller owns it. NULL: no memory. */
 static char *make_line(const char *text, size_t length)
 {
-    char *own = NULL, *line = NULL;
+    char *own = text && length ? strndup(text, length) : own_format(), *line = NULL;
     size_t size;
-    (void)pthread_mutex_lock(&mutex);
-    if (text && length)
-        own = strndup(text, length);
-    else
-        own = strdup(format ? format : "level %L thread %i affinity %A");
-    (void)pthread_mutex_unlock(&mutex);
     FILE *out = own ? open_memstream(&line, &size) : NULL;
     for (const char *at = own; out && *at;) {
         if (*at == '%' && at[1] != '%') {
@@ -190,44 +193,20 @@ static void set_format(const char *text, size_t length)
     (void)pthread_mutex_unlock(&mutex);
 }
 
-DUET__ABI(void, omp_set_affinity_format_, const char *text, size_t length)
-{
-    set_format(text, trimmed(text, length));
-}
+CALL(omp_set_affinity_format_, set_format(text, trimmed(text, length)), const char *text,
+     size_t length)
+CALL(omp_set_affinity_format, set_format(text, strlen(text)), const char *text)
 
-DUET__ABI(void, omp_set_affinity_format, const char *text)
-{
-    set_format(text, strlen(text));
-}
-
-static char *own_format(void)
-{
-    (void)pthread_mutex_lock(&mutex);
-    char *own = strdup(format ? format : "level %L thread %i affinity %A");
-    (void)pthread_mutex_unlock(&mutex);
-    return own;
-}
-
-DUET__ABI(size_t, omp_get_affinity_format, char *buffer, size_t size)
-{
-    return hand_over(own_format(), buffer, size, false);
-}
-
-DUET__ABI(int32_t, omp_get_affinity_format_, char *buffer, size_t size)
-{
-    return (int32_t)hand_over(own_format(), buffer, size, true);
-}
-
-DUET__ABI(size_t, omp_capture_affinity, char *buffer, size_t size, const char *text)
-{
-    return hand_over(make_line(text, text ? strlen(text) : 0), buffer, size, false);
-}
-
-DUET__ABI(int32_t, omp_capture_affinity_, char *buffer, const char *text, size_t size,
-          size_t length)
-{
-    return (int32_t)hand_over(make_line(text, trimmed(text, length)), buffer, size, true);
-}
+GIVE(size_t, omp_get_affinity_format, hand_over(own_format(), buffer, size, false), char *buffer,
+     size_t size)
+GIVE(int32_t, omp_get_affinity_format_, (int32_t)hand_over(own_format(), buffer, size, true),
+     char *buffer, size_t size)
+GIVE(size_t, omp_capture_affinity,
+     hand_over(make_line(text, text ? strlen(text) : 0), buffer, size, false), char *buffer,
+     size_t size, const char *text)
+GIVE(int32_t, omp_capture_affinity_,
+     (int32_t)hand_over(make_line(text, trimmed(text, length)), buffer, size, true), char *buffer,
+     const char *text, size_t size, size_t length)
 
 DUET__ABI(void, omp_display_affinity_, const char *text, size_t length)
 {
@@ -236,10 +215,7 @@ DUET__ABI(void, omp_display_affinity_, const char *text, size_t length)
     free(line);
 }
 
-DUET__ABI(void, omp_display_affinity, const char *text)
-{
-    omp_display_affinity_(text, text ? strlen(text) : 0);
-}
+CALL(omp_display_affinity, omp_display_affinity_(text, text ? strlen(text) : 0), const char *text)
 
 bool duet__omp_shows_affinity;
 

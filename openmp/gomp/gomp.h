@@ -21,6 +21,21 @@
     DUET_EXPORT type name(__VA_ARGS__);                                                            \
     type name(__VA_ARGS__)
 
+/* Define functions that programs call and that are one expression, or one statement, or that end
+ * the program: the compiler's own library, which the call would reach, does not know duet's
+ * threads. */
+#define GIVE(type, name, value, ...)                                                               \
+    DUET__ABI(type, name, __VA_ARGS__)                                                             \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+#define CALL(name, action, ...)                                                                    \
+    DUET__ABI(void, name, __VA_ARGS__)                                                             \
+    {                                                                                              \
+        action;                                                                                    \
+    }
+#define REFUSED(name) CALL(name, duet__omp_refuse(#name), void)
+
 enum { OMP_LINE = 64, OMP_SHARES = 8, OMP_LEVELS = 8 };
 
 /* Kinds of schedules, as in OMP_SCHEDULE and omp_sched_t. */
@@ -66,17 +81,22 @@ struct omp_settings {
 /* Returns the settings. A bad one ends the process with a line on standard error and status 2. */
 const struct omp_settings *duet__omp_settings(void);
 
+/* A loop: its values, the number of its iterations, and how they are dealt. */
+struct omp_values {
+    uint64_t start, stop, step;
+    uint64_t count, chunk;
+    uint64_t unit; /* chunks are multiples of it */
+    unsigned schedule;
+};
+
 /* A worksharing construct that members of a team are in. */
 struct omp_share {
     /* twice the number of the construct that it serves next or now, plus 1 when it is set up */
     _Alignas(OMP_LINE) _Atomic(uint64_t) turn;
     _Atomic(bool) claimed; /* a member sets it up */
     _Atomic(bool) cancelled;
-    _Atomic(unsigned) left;     /* members that have left it */
-    uint64_t start, stop, step; /* a loop's values */
-    uint64_t count, chunk;      /* its iterations */
-    uint64_t unit;              /* chunks are multiples of it */
-    unsigned schedule;
+    _Atomic(unsigned) left; /* members that have left it */
+    struct omp_values loop;
     bool ordered_loop;
     unsigned dimensions;       /* doacross: of `counts` */
     uint64_t *counts;          /* doacross: iterations of each dimension */
@@ -201,7 +221,7 @@ static inline struct omp_task *omp_now(void)
  * is one worksharing construct, which the caller has set up; NULL: it is not.
  */
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
-                      const struct omp_share *shared, struct omp_group *group);
+                      const struct omp_values *shared, struct omp_group *group);
 
 /* Executes a parallel region whose kernel is another function than `run`. */
 void duet__omp_region_as(void (*kernel)(void *), void (*run)(void *), void *data, unsigned wanted);
@@ -213,7 +233,7 @@ struct omp_alone {
     struct omp_task task;
 };
 void duet__omp_alone_begin(struct omp_alone *alone, void (*run)(void *), void *data,
-                           const struct omp_share *shared, struct omp_group *group);
+                           const struct omp_values *shared, struct omp_group *group);
 void duet__omp_alone_end(struct omp_alone *alone);
 
 /* Runs a team of a league, or a target region, like a program with these variables; `limit` of
@@ -321,14 +341,14 @@ extern bool duet__omp_shows_affinity; /* each thread of a new team shows where i
 /* ------------------------------------------------------------------------------------------- */
 /* work.c */
 
-/* Sets up a loop of a share from the values of a program; `up` as in unsigned loops. */
-void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
+/* Sets up a loop from the values of a program; `up` as in unsigned loops. */
+void duet__omp_loop_set(struct omp_values *loop, bool is_signed, bool up, uint64_t start,
                         uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk);
 /*
  * Enters a loop that duet__omp_loop_set has described. `memory` may be NULL; else *memory is the
  * number of bytes that the members share, and becomes the address of that memory, which is zeroed.
  */
-void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory);
+void duet__omp_loop_begin(const struct omp_values *loop, bool ordered, void **memory);
 void duet__omp_shares_reset(struct omp_team *team);
 
 #endif

@@ -282,7 +282,7 @@ static void part_take(struct part *part, bool is_signed, int schedule, uint64_t 
 static void static_begin(int schedule)
 {
     if (duet__omp_settings()->cancellation && schedule < DISTRIBUTE_CHUNKED)
-        duet__omp_loop_begin(&(struct omp_share){0}, false, NULL);
+        duet__omp_loop_begin(&(struct omp_values){0}, false, NULL);
 }
 
 static void static_end(void)
@@ -307,7 +307,7 @@ static void dispatch_begin(bool is_signed, int schedule, uint64_t lower, uint64_
     const unsigned kind = known ? known & OMP_KINDS : OMP_STATIC;
     const bool rises = (int64_t)step > 0;
     const uint64_t size = omp_now()->team->size;
-    struct omp_share loop;
+    struct omp_values loop;
     if (!known && (schedule & KIND) != CHUNKED)
         chunk = 0;
     duet__omp_loop_set(&loop, is_signed, rises, lower, rises ? upper + 1 : upper - 1, step, kind,
@@ -331,9 +331,9 @@ static bool dispatch_take(struct part *part)
         return false;
     }
     part->lower = (uint64_t)first;
-    part->upper = share->start + (member->end - 1) * share->step;
-    part->stride = share->step;
-    part->last = member->end == share->count;
+    part->upper = share->loop.start + (member->end - 1) * share->loop.step;
+    part->stride = share->loop.step;
+    part->last = member->end == share->loop.count;
     return true;
 }
 
@@ -482,11 +482,6 @@ GIVE(size_t, ompc_capture_affinity, omp_capture_affinity(to, size, format), char
 
 /* ------------------------------------------------------------------------------------------- */
 
-/*
- * REFUSED defines a function that ends the program. Without it the call would reach libomp, which
- * does not know the threads of duet.
- */
-#define REFUSED(name) CALL(name, duet__omp_refuse(#name), void)
 #define REFUSED4(a, b, c, d) REFUSED(a) REFUSED(b) REFUSED(c) REFUSED(d)
 #define REFUSED8(a, b, c, d, ...) REFUSED4(a, b, c, d) REFUSED4(__VA_ARGS__)
 REFUSED8(__kmpc_dist_for_static_init_4, __kmpc_dist_for_static_init_4u,

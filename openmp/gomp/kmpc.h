@@ -6,16 +6,6 @@
 #include "openmp/gomp/gomp.h"
 
 #define IDENT void *loc, int gtid
-#define GIVE(type, name, value, ...)                                                               \
-    DUET__ABI(type, name, __VA_ARGS__)                                                             \
-    {                                                                                              \
-        return value;                                                                              \
-    }
-#define CALL(name, action, ...)                                                                    \
-    DUET__ABI(void, name, __VA_ARGS__)                                                             \
-    {                                                                                              \
-        action;                                                                                    \
-    }
 
 /* A function as the name of a kernel. */
 #define KERNEL(function) ((void (*)(void *))(void (*)(void))(function))

@@ -267,7 +267,7 @@ void *duet__kmpc_share(size_t bytes, bool *first)
     void *cell = (void *)sizeof(void *); /* its size, then its address */
     struct kmpc_shared *own = duet__kmpc_memory(bytes), *theirs = NULL;
     unsigned tries = 0;
-    duet__omp_loop_begin(&(struct omp_share){0}, false, &cell);
+    duet__omp_loop_begin(&(struct omp_values){0}, false, &cell);
     *first = atomic_compare_exchange_strong((_Atomic(struct kmpc_shared *) *)cell, &theirs, own);
     GOMP_loop_end_nowait();
     if (*first)

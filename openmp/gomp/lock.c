@@ -78,67 +78,31 @@ static void word_leave(lock_word *word)
 
 static lock_word unnamed, atomics;
 
-DUET__ABI(void, GOMP_critical_start, void)
-{
-    word_take(&unnamed, "a critical section");
-}
-
-DUET__ABI(void, GOMP_critical_end, void)
-{
-    word_leave(&unnamed);
-}
-
-DUET__ABI(void, GOMP_critical_name_start, void **name)
-{
-    word_take((lock_word *)name, "a critical section");
-}
-
-DUET__ABI(void, GOMP_critical_name_end, void **name)
-{
-    word_leave((lock_word *)name);
-}
-
-DUET__ABI(void, GOMP_atomic_start, void)
-{
-    word_take(&atomics, "an atomic operation");
-}
-
-DUET__ABI(void, GOMP_atomic_end, void)
-{
-    word_leave(&atomics);
-}
+CALL(GOMP_critical_start, word_take(&unnamed, "a critical section"), void)
+CALL(GOMP_critical_end, word_leave(&unnamed), void)
+CALL(GOMP_critical_name_start, word_take((lock_word *)name, "a critical section"), void **name)
+CALL(GOMP_critical_name_end, word_leave((lock_word *)name), void **name)
+CALL(GOMP_atomic_start, word_take(&atomics, "an atomic operation"), void)
+CALL(GOMP_atomic_end, word_leave(&atomics), void)
 
 /* Defines a function under its names in C and in Fortran. */
-#define LOCK_CALL(type, name, argument)                                                            \
+#define LOCK_ABI(type, name)                                                                       \
     DUET_EXPORT type name##_(void *lock) __attribute__((alias(#name)));                            \
-    DUET__ABI(type, name, argument)
+    DUET__ABI(type, name, void *lock)
+#define LOCK_CALL(type, name, action)                                                              \
+    LOCK_ABI(type, name)                                                                           \
+    {                                                                                              \
+        action;                                                                                    \
+    }
 
-LOCK_CALL(void, omp_init_lock, void *lock)
-{
-    atomic_store((lock_word *)lock, 0);
-}
+LOCK_CALL(void, omp_init_lock, atomic_store((lock_word *)lock, 0))
+LOCK_CALL(void, omp_destroy_lock, (void)lock)
+LOCK_CALL(void, omp_set_lock, word_take(lock, "a lock"))
+LOCK_CALL(void, omp_unset_lock, word_leave(lock))
+LOCK_CALL(int, omp_test_lock, return word_try(lock))
+CALL(omp_init_lock_with_hint, omp_init_lock(lock), void *lock, int hint)
 
-LOCK_CALL(void, omp_destroy_lock, void *lock)
-{
-    (void)lock;
-}
-
-LOCK_CALL(void, omp_set_lock, void *lock)
-{
-    word_take(lock, "a lock");
-}
-
-LOCK_CALL(void, omp_unset_lock, void *lock)
-{
-    word_leave(lock);
-}
-
-LOCK_CALL(int, omp_test_lock, void *lock)
-{
-    return word_try(lock);
-}
-
-LOCK_CALL(void, omp_init_nest_lock, void *lock)
+LOCK_ABI(void, omp_init_nest_lock)
 {
     struct nestable *nestable = calloc(1, sizeof *nestable);
     if (!nestable)
@@ -146,22 +110,10 @@ LOCK_CALL(void, omp_init_nest_lock, void *lock)
     *(struct nestable **)lock = nestable;
 }
 
-LOCK_CALL(void, omp_destroy_nest_lock, void *lock)
-{
-    free(*(struct nestable **)lock);
-}
+LOCK_CALL(void, omp_destroy_nest_lock, free(*(struct nestable **)lock))
+CALL(omp_init_nest_lock_with_hint, omp_init_nest_lock(lock), void *lock, int hint)
 
-DUET__ABI(void, omp_init_lock_with_hint, void *lock, int hint)
-{
-    omp_init_lock(lock);
-}
-
-DUET__ABI(void, omp_init_nest_lock_with_hint, void *lock, int hint)
-{
-    omp_init_nest_lock(lock);
-}
-
-LOCK_CALL(void, omp_set_nest_lock, void *lock)
+LOCK_ABI(void, omp_set_nest_lock)
 {
     struct nestable *nestable = *(struct nestable **)lock;
     const void *task = omp_now();
@@ -172,7 +124,7 @@ LOCK_CALL(void, omp_set_nest_lock, void *lock)
     nestable->count++;
 }
 
-LOCK_CALL(void, omp_unset_nest_lock, void *lock)
+LOCK_ABI(void, omp_unset_nest_lock)
 {
     struct nestable *nestable = *(struct nestable **)lock;
     if (--nestable->count == 0) {
@@ -181,7 +133,7 @@ LOCK_CALL(void, omp_unset_nest_lock, void *lock)
     }
 }
 
-LOCK_CALL(int, omp_test_nest_lock, void *lock)
+LOCK_ABI(int, omp_test_nest_lock)
 {
     struct nestable *nestable = *(struct nestable **)lock;
     const void *task = omp_now();

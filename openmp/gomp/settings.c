@@ -242,31 +242,16 @@ __attribute__((constructor)) static void begin(void)
 
 #define GET(type, name, value)                                                                     \
     DUET_EXPORT type name##_(void) __attribute__((alias(#name)));                                  \
-    DUET__ABI(type, name, void)                                                                    \
-    {                                                                                              \
-        return (type)(value);                                                                      \
-    }
+    GIVE(type, name, (type)(value), void)
 #define SET(name, argument)                                                                        \
     DUET_EXPORT void name(int argument);                                                           \
-    DUET__ABI(void, name##_, const int32_t *argument)                                              \
-    {                                                                                              \
-        name(*argument);                                                                           \
-    }                                                                                              \
-    DUET__ABI(void, name##_8_, const int64_t *argument)                                            \
-    {                                                                                              \
-        name((int)*argument);                                                                      \
-    }                                                                                              \
+    CALL(name##_, name(*argument), const int32_t *argument)                                        \
+    CALL(name##_8_, name((int)*argument), const int64_t *argument)                                 \
     void name(int argument)
 #define ASK(name, argument)                                                                        \
     DUET_EXPORT int name(int argument);                                                            \
-    DUET__ABI(int32_t, name##_, const int32_t *argument)                                           \
-    {                                                                                              \
-        return name(*argument);                                                                    \
-    }                                                                                              \
-    DUET__ABI(int32_t, name##_8_, const int64_t *argument)                                         \
-    {                                                                                              \
-        return name((int)*argument);                                                               \
-    }                                                                                              \
+    GIVE(int32_t, name##_, name(*argument), const int32_t *argument)                               \
+    GIVE(int32_t, name##_8_, name((int)*argument), const int64_t *argument)                        \
     int name(int argument)
 
 GET(int, omp_get_thread_num, omp_now()->thread)
@@ -333,15 +318,9 @@ DUET__ABI(void, omp_set_schedule, unsigned kind, int chunk)
     icv->chunk = chunk > 0 ? chunk : (kind & OMP_KINDS) == OMP_STATIC ? 0 : 1;
 }
 
-DUET__ABI(void, omp_set_schedule_, const uint32_t *kind, const int32_t *chunk)
-{
-    omp_set_schedule(*kind, *chunk);
-}
-
-DUET__ABI(void, omp_set_schedule_8_, const uint32_t *kind, const int64_t *chunk)
-{
-    omp_set_schedule(*kind, (int)*chunk);
-}
+CALL(omp_set_schedule_, omp_set_schedule(*kind, *chunk), const uint32_t *kind, const int32_t *chunk)
+CALL(omp_set_schedule_8_, omp_set_schedule(*kind, (int)*chunk), const uint32_t *kind,
+     const int64_t *chunk)
 
 DUET__ABI(void, omp_get_schedule, unsigned *kind, int *chunk)
 {
@@ -350,10 +329,7 @@ DUET__ABI(void, omp_get_schedule, unsigned *kind, int *chunk)
     *chunk = icv->chunk;
 }
 
-DUET__ABI(void, omp_get_schedule_, unsigned *kind, int32_t *chunk)
-{
-    omp_get_schedule(kind, chunk);
-}
+CALL(omp_get_schedule_, omp_get_schedule(kind, chunk), unsigned *kind, int32_t *chunk)
 
 DUET__ABI(void, omp_get_schedule_8_, unsigned *kind, int64_t *chunk)
 {
@@ -395,40 +371,21 @@ ASK(omp_get_place_num_procs, place)
 }
 
 /* There are no places, in C and in Fortran. */
-DUET__ABI(void, omp_get_place_proc_ids, int place, int *ids)
-{
-}
-
-#define NO_PLACES(name)                                                                            \
-    DUET__ABI(void, name, void *first, void *second)                                               \
-    {                                                                                              \
-    }
-NO_PLACES(omp_get_place_proc_ids_)
-NO_PLACES(omp_get_place_proc_ids_8_)
-NO_PLACES(omp_get_partition_place_nums)
-NO_PLACES(omp_get_partition_place_nums_)
-NO_PLACES(omp_get_partition_place_nums_8_)
+CALL(omp_get_place_proc_ids, , int place, int *ids)
+CALL(omp_get_place_proc_ids_, , void *place, void *ids)
+CALL(omp_get_place_proc_ids_8_, , void *place, void *ids)
+CALL(omp_get_partition_place_nums, , void *nums)
+CALL(omp_get_partition_place_nums_, , void *nums)
+CALL(omp_get_partition_place_nums_8_, , void *nums)
 
 /* Threads are kept until the program ends, which OpenMP allows. */
-DUET__ABI(int, omp_pause_resource_all, int kind)
-{
-    return (kind == 1 || kind == 2) && omp_now()->team->level == 0 ? 0 : -1;
-}
-
-DUET__ABI(int, omp_pause_resource, int kind, int device)
-{
-    return device == 0 || device == -1 ? omp_pause_resource_all(kind) : -1;
-}
-
-DUET__ABI(int32_t, omp_pause_resource_all_, const int32_t *kind)
-{
-    return omp_pause_resource_all(*kind);
-}
-
-DUET__ABI(int32_t, omp_pause_resource_, const int32_t *kind, const int32_t *device)
-{
-    return omp_pause_resource(*kind, *device);
-}
+GIVE(int, omp_pause_resource_all, (kind == 1 || kind == 2) && omp_now()->team->level == 0 ? 0 : -1,
+     int kind)
+GIVE(int, omp_pause_resource, device == 0 || device == -1 ? omp_pause_resource_all(kind) : -1,
+     int kind, int device)
+GIVE(int32_t, omp_pause_resource_all_, omp_pause_resource_all(*kind), const int32_t *kind)
+GIVE(int32_t, omp_pause_resource_, omp_pause_resource(*kind, *device), const int32_t *kind,
+     const int32_t *device)
 
 SET(omp_display_env, verbose)
 {
@@ -469,9 +426,7 @@ DUET__ABI(bool, GOMP_teams4, unsigned least, unsigned most, unsigned limit, bool
     return false;
 }
 
-DUET__ABI(void, GOMP_teams, unsigned count, unsigned limit)
-{
-}
+CALL(GOMP_teams, , unsigned count, unsigned limit)
 
 DUET_EXPORT void GOMP_taskwait_depend(void **depend);
 
@@ -523,35 +478,11 @@ DUET__ABI(void, GOMP_target_ext, int device, void (*run)(void *), size_t count, 
     free(own);
 }
 
-DUET__ABI(void, GOMP_target_data_ext, int device, size_t count, void **addresses, size_t *sizes,
-          unsigned short *kinds)
-{
-}
-
-DUET__ABI(void, GOMP_target_end_data, void)
-{
-}
-
-DUET__ABI(void, GOMP_target_update_ext, int device, size_t count, void **addresses, size_t *sizes,
-          unsigned short *kinds, unsigned flags, void **depend)
-{
-    wait_for(depend);
-}
-
-DUET__ABI(void, GOMP_target_enter_exit_data, int device, size_t count, void **addresses,
-          size_t *sizes, unsigned short *kinds, unsigned flags, void **depend)
-{
-    wait_for(depend);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-
-/* REFUSED defines a function that ends the program: gcc's own does not know duet's threads. */
-#define REFUSED(name)                                                                              \
-    DUET__ABI(void, name, void)                                                                    \
-    {                                                                                              \
-        duet__omp_refuse(#name);                                                                   \
-    }
+#define MAPS int device, size_t count, void **addresses, size_t *sizes, unsigned short *kinds
+CALL(GOMP_target_data_ext, , MAPS)
+CALL(GOMP_target_end_data, , void)
+CALL(GOMP_target_update_ext, wait_for(depend), MAPS, unsigned flags, void **depend)
+CALL(GOMP_target_enter_exit_data, wait_for(depend), MAPS, unsigned flags, void **depend)
 
 REFUSED(GOMP_target)
 REFUSED(GOMP_target_data)

@@ -307,10 +307,7 @@ static void event_uses(struct event *event, const struct duet_access *accesses, 
 }
 
 DUET_EXPORT void omp_fulfill_event_(void *event) __attribute__((alias("omp_fulfill_event")));
-DUET__ABI(void, omp_fulfill_event, void *event)
-{
-    event_step(event);
-}
+CALL(omp_fulfill_event, event_step(event), void *event)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Executing                                                                                    */
@@ -713,9 +710,7 @@ DUET__ABI(void, GOMP_taskwait_depend, void **depend)
 }
 
 /* A task of duet is not left before its end: threads look for other tasks where they wait. */
-DUET__ABI(void, GOMP_taskyield, void)
-{
-}
+CALL(GOMP_taskyield, , void)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Groups                                                                                       */
@@ -732,10 +727,7 @@ static struct omp_group *group_start(struct omp_task *task)
     return group;
 }
 
-DUET__ABI(void, GOMP_taskgroup_start, void)
-{
-    (void)group_start(omp_now());
-}
+CALL(GOMP_taskgroup_start, (void)group_start(omp_now()), void)
 
 static bool group_over(void *arg)
 {
@@ -820,7 +812,7 @@ static void taskloop(struct making *making, struct omp_loop *loop, uint64_t want
               long size, long align, unsigned flags, unsigned long tasks, int priority,            \
               type start, type end, type step)                                                     \
     {                                                                                              \
-        struct omp_share share;                                                                    \
+        struct omp_values values;                                                                  \
         struct making making = {.run = run,                                                        \
                                 .kernel = run,                                                     \
                                 .data = data,                                                      \
@@ -829,9 +821,11 @@ static void taskloop(struct making *making, struct omp_loop *loop, uint64_t want
                                 .align = (size_t)align,                                            \
                                 .flags = flags,                                                    \
                                 .priority = priority};                                             \
-        duet__omp_loop_set(&share, (type)-1 < (type)1, flags & UP, (uint64_t)start, (uint64_t)end, \
-                           (uint64_t)step, OMP_STATIC, 0);                                         \
-        struct omp_loop loop = {.start = share.start, .step = share.step, .count = share.count};   \
+        duet__omp_loop_set(&values, (type)-1 < (type)1, flags & UP, (uint64_t)start,               \
+                           (uint64_t)end, (uint64_t)step, OMP_STATIC, 0);                          \
+        struct omp_loop loop = {.start = values.start,                                             \
+                                .step = values.step,                                               \
+                                .count = values.count};                                            \
         taskloop(&making, &loop, tasks);                                                           \
     }
 

@@ -304,15 +304,8 @@ bool duet__omp_barrier(bool ends)
     return ends && atomic_load(&team->cancelled);
 }
 
-DUET__ABI(void, GOMP_barrier, void)
-{
-    (void)duet__omp_barrier(false);
-}
-
-DUET__ABI(bool, GOMP_barrier_cancel, void)
-{
-    return duet__omp_barrier(true);
-}
+CALL(GOMP_barrier, (void)duet__omp_barrier(false), void)
+GIVE(bool, GOMP_barrier_cancel, duet__omp_barrier(true), void)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Regions                                                                                      */
@@ -343,19 +336,13 @@ static void size_leave(unsigned size)
 }
 
 /* Sets up the first construct of a region that is one. */
-static void share_first(struct omp_team *team, const struct omp_share *shared)
+static void share_first(struct omp_team *team, const struct omp_values *shared)
 {
     struct omp_share *share = &team->shares[0];
     team->shared_first = shared != NULL;
     if (!shared)
         return;
-    share->start = shared->start;
-    share->stop = shared->stop;
-    share->step = shared->step;
-    share->count = shared->count;
-    share->chunk = shared->chunk;
-    share->unit = shared->unit;
-    share->schedule = shared->schedule;
+    share->loop = *shared;
     atomic_store_explicit(&share->next, 0, memory_order_relaxed);
     atomic_store_explicit(&share->ordered, 0, memory_order_relaxed);
     atomic_store_explicit(&share->cancelled, false, memory_order_relaxed);
@@ -364,7 +351,7 @@ static void share_first(struct omp_team *team, const struct omp_share *shared)
 }
 
 static void team_begin(struct omp_team *team, struct omp_task *up, void (*run)(void *), void *data,
-                       const struct omp_share *shared, struct omp_group *group)
+                       const struct omp_values *shared, struct omp_group *group)
 {
     const struct omp_settings *settings = duet__omp_settings();
     team->up = up;
@@ -440,7 +427,7 @@ int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_cal
 
 /* The tasks of a region of one thread run at once. */
 void duet__omp_alone_begin(struct omp_alone *alone, void (*run)(void *), void *data,
-                           const struct omp_share *shared, struct omp_group *group)
+                           const struct omp_values *shared, struct omp_group *group)
 {
     memset(alone, 0, sizeof *alone);
     alone->team.size = 1;
@@ -472,7 +459,7 @@ void duet__omp_apart(void (*run)(void *), void *data, const struct omp_icv *icv,
 }
 
 static void region_of(unsigned size, void (*kernel)(void *), void (*run)(void *), void *data,
-                      const struct omp_share *shared, struct omp_group *group)
+                      const struct omp_values *shared, struct omp_group *group)
 {
     struct omp_runtime *on = runtime_take(size);
     struct omp_team *team = &on->team;
@@ -493,7 +480,7 @@ static void region_of(unsigned size, void (*kernel)(void *), void (*run)(void *)
 
 /* Executes a region of so many threads; one that has one, in others, is not duet's. */
 static void region_sized(void (*kernel)(void *), void (*run)(void *), void *data, unsigned size,
-                         const struct omp_share *shared, struct omp_group *group)
+                         const struct omp_values *shared, struct omp_group *group)
 {
     struct omp_alone alone;
     if (size == 1 && omp_now()->team->level) {
@@ -507,7 +494,7 @@ static void region_sized(void (*kernel)(void *), void (*run)(void *), void *data
 }
 
 void duet__omp_region(void (*run)(void *), void *data, unsigned wanted,
-                      const struct omp_share *shared, struct omp_group *group)
+                      const struct omp_values *shared, struct omp_group *group)
 {
     region_sized(run, run, data, size_take(wanted), shared, group);
 }
@@ -517,10 +504,8 @@ void duet__omp_region_as(void (*kernel)(void *), void (*run)(void *), void *data
     region_sized(kernel, run, data, size_take(wanted), NULL, NULL);
 }
 
-DUET__ABI(void, GOMP_parallel, void (*run)(void *), void *data, unsigned threads, unsigned flags)
-{
-    duet__omp_region(run, data, threads, NULL, NULL);
-}
+CALL(GOMP_parallel, duet__omp_region(run, data, threads, NULL, NULL), void (*run)(void *),
+     void *data, unsigned threads, unsigned flags)
 
 DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, unsigned threads,
           unsigned flags)
@@ -533,15 +518,8 @@ DUET__ABI(unsigned, GOMP_parallel_reductions, void (*run)(void *), void *data, u
     return size;
 }
 
-DUET__ABI(void, GOMP_parallel_start, void (*run)(void *), void *data, unsigned threads)
-{
-    duet__omp_refuse("GOMP_parallel_start (of gcc before 4.9)");
-}
-
-DUET__ABI(void, GOMP_parallel_end, void)
-{
-    duet__omp_refuse("GOMP_parallel_end (of gcc before 4.9)");
-}
+CALL(GOMP_parallel_start, duet__omp_refuse("GOMP_parallel_start (of gcc before 4.9)"), void)
+CALL(GOMP_parallel_end, duet__omp_refuse("GOMP_parallel_end (of gcc before 4.9)"), void)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cancellation                                                                                 */

@@ -89,7 +89,7 @@ static void share_leave(const struct omp_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Loops                                                                                        */
 
-void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64_t start,
+void duet__omp_loop_set(struct omp_values *loop, bool is_signed, bool up, uint64_t start,
                         uint64_t end, uint64_t step, unsigned schedule, uint64_t chunk)
 {
     const bool rises = is_signed ? (int64_t)step > 0 : up;
@@ -97,36 +97,37 @@ void duet__omp_loop_set(struct omp_share *share, bool is_signed, bool up, uint64
                          ? (rises ? (int64_t)start < (int64_t)end : (int64_t)start > (int64_t)end)
                          : (rises ? start < end : start > end);
     const uint64_t by = rises ? step : 0 - step;
-    share->start = start;
-    share->stop = end;
-    share->step = step;
-    share->count = any ? ((rises ? end - start : start - end) - 1) / by + 1 : 0;
-    share->schedule = schedule & OMP_KINDS;
-    share->chunk = chunk;
-    share->unit = 1;
-    if (share->schedule == OMP_RUNTIME) {
+    loop->start = start;
+    loop->stop = end;
+    loop->step = step;
+    loop->count = any ? ((rises ? end - start : start - end) - 1) / by + 1 : 0;
+    loop->schedule = schedule & OMP_KINDS;
+    loop->chunk = chunk;
+    loop->unit = 1;
+    if (loop->schedule == OMP_RUNTIME) {
         const struct omp_icv *icv = omp_now()->icv;
-        share->schedule = icv->schedule & OMP_KINDS;
-        share->chunk = icv->chunk > 0 ? (uint64_t)icv->chunk : 0;
+        loop->schedule = icv->schedule & OMP_KINDS;
+        loop->chunk = icv->chunk > 0 ? (uint64_t)icv->chunk : 0;
     }
-    if (share->schedule == OMP_AUTO)
-        share->schedule = OMP_STATIC;
-    if (share->schedule != OMP_STATIC && !share->chunk)
-        share->chunk = 1;
+    if (loop->schedule == OMP_AUTO)
+        loop->schedule = OMP_STATIC;
+    if (loop->schedule != OMP_STATIC && !loop->chunk)
+        loop->chunk = 1;
 }
 
 static bool next_static(const struct omp_team *team, const struct omp_share *share, unsigned thread,
                         struct omp_member *member)
 {
-    const uint64_t count = share->count, size = team->size, trip = member->trips++;
-    if (share->chunk) {
-        const uint64_t most = UINT64_MAX / share->chunk;
+    const uint64_t count = share->loop.count, size = team->size, trip = member->trips++;
+    if (share->loop.chunk) {
+        const uint64_t most = UINT64_MAX / share->loop.chunk;
         if (thread > most || trip > (most - thread) / size)
             return false;
-        member->first = (trip * size + thread) * share->chunk;
+        member->first = (trip * size + thread) * share->loop.chunk;
         if (member->first >= count)
             return false;
-        member->end = count - member->first < share->chunk ? count : member->first + share->chunk;
+        member->end =
+            count - member->first < share->loop.chunk ? count : member->first + share->loop.chunk;
         return true;
     }
     const uint64_t each = count / size, rest = count % size;
@@ -140,13 +141,13 @@ static bool next_shared(const struct omp_team *team, struct omp_share *share,
 {
     uint64_t first = atomic_load_explicit(&share->next, memory_order_relaxed), end;
     do {
-        uint64_t left = share->count - first, chunk = share->chunk;
+        uint64_t left = share->loop.count - first, chunk = share->loop.chunk;
         if (!left)
             return false;
-        if (share->schedule == OMP_GUIDED && (left + team->size - 1) / team->size > chunk)
+        if (share->loop.schedule == OMP_GUIDED && (left + team->size - 1) / team->size > chunk)
             chunk = (left + team->size - 1) / team->size;
-        chunk = (chunk + share->unit - 1) / share->unit * share->unit;
-        end = chunk < left ? first + chunk : share->count;
+        chunk = (chunk + share->loop.unit - 1) / share->loop.unit * share->loop.unit;
+        end = chunk < left ? first + chunk : share->loop.count;
     } while (!atomic_compare_exchange_weak(&share->next, &first, end));
     member->first = first;
     member->end = end;
@@ -190,20 +191,22 @@ static bool loop_next(uint64_t *start, uint64_t *end)
     chunk_end(task);
     if (atomic_load_explicit(&share->cancelled, memory_order_relaxed))
         return false;
-    bool any = share->schedule == OMP_STATIC ? next_static(task->team, share, task->thread, member)
-                                             : next_shared(task->team, share, member);
+    bool any = share->loop.schedule == OMP_STATIC
+                   ? next_static(task->team, share, task->thread, member)
+                   : next_shared(task->team, share, member);
     if (!any) {
         member->end = member->first;
         return false;
     }
-    *start = share->start + member->first * share->step;
-    *end = member->end == share->count ? share->stop : share->start + member->end * share->step;
+    *start = share->loop.start + member->first * share->loop.step;
+    *end = member->end == share->loop.count ? share->loop.stop
+                                            : share->loop.start + member->end * share->loop.step;
     return true;
 }
 
 /* Arguments of a construct's start. */
 struct starting {
-    struct omp_share loop; /* values of duet__omp_loop_set */
+    struct omp_values loop;
     bool ordered;
     unsigned dimensions;
     const uint64_t *counts; /* iterations of each dimension of a doacross loop */
@@ -221,19 +224,13 @@ static void *zeros(size_t count, size_t size)
 
 static void share_set(struct omp_share *share, const struct starting *starting)
 {
-    share->start = starting->loop.start;
-    share->stop = starting->loop.stop;
-    share->step = starting->loop.step;
-    share->count = starting->loop.count;
-    share->chunk = starting->loop.chunk;
-    share->unit = starting->loop.unit;
-    share->schedule = starting->loop.schedule;
+    share->loop = starting->loop;
     share->ordered_loop = starting->ordered;
     share->dimensions = starting->dimensions;
     if (starting->dimensions) {
         share->counts = zeros(starting->dimensions, sizeof *share->counts);
         memcpy(share->counts, starting->counts, starting->dimensions * sizeof *share->counts);
-        share->posted = zeros(share->count, sizeof *share->posted);
+        share->posted = zeros(share->loop.count, sizeof *share->posted);
     }
     if (starting->memory)
         share->memory = zeros(1, (size_t)(uintptr_t)*starting->memory);
@@ -265,7 +262,7 @@ static void construct_start(const struct starting *starting)
         *starting->memory = share ? share->memory : zeros(1, (size_t)(uintptr_t)*starting->memory);
 }
 
-void duet__omp_loop_begin(const struct omp_share *loop, bool ordered, void **memory)
+void duet__omp_loop_begin(const struct omp_values *loop, bool ordered, void **memory)
 {
     const struct starting starting = {.loop = *loop, .ordered = ordered, .memory = memory};
     construct_start(&starting);
@@ -278,10 +275,7 @@ static bool loop_start(const struct starting *starting, uint64_t *start, uint64_
     return !start || loop_next(start, end);
 }
 
-DUET__ABI(void, GOMP_loop_end_nowait, void)
-{
-    share_leave(omp_now());
-}
+CALL(GOMP_loop_end_nowait, share_leave(omp_now()), void)
 
 DUET__ABI(void, GOMP_loop_end, void)
 {
@@ -300,18 +294,14 @@ DUET__ABI(bool, GOMP_loop_end_cancel, void)
  * bounds' parameters, SET the call that reads them.
  */
 #define AS(pointer) ((uint64_t *)(void *)(pointer))
-#define NEXT(name, type)                                                                           \
-    DUET__ABI(bool, name, type *first, type *end)                                                  \
-    {                                                                                              \
-        return loop_next(AS(first), AS(end));                                                      \
-    }
+#define NEXT(name, type) GIVE(bool, name, loop_next(AS(first), AS(end)), type *first, type *end)
 #define LONG_IN long start, long end, long step
-#define LONG_SET(share, schedule, chunk)                                                           \
-    duet__omp_loop_set(share, true, true, (uint64_t)start, (uint64_t)end, (uint64_t)step,          \
+#define LONG_SET(loop, schedule, chunk)                                                            \
+    duet__omp_loop_set(loop, true, true, (uint64_t)start, (uint64_t)end, (uint64_t)step,           \
                        (unsigned)(schedule), (uint64_t)(chunk))
 #define ULL_IN bool up, ull start, ull end, ull step
-#define ULL_SET(share, schedule, chunk)                                                            \
-    duet__omp_loop_set(share, false, up, start, end, step, (unsigned)(schedule), (uint64_t)(chunk))
+#define ULL_SET(loop, schedule, chunk)                                                             \
+    duet__omp_loop_set(loop, false, up, start, end, step, (unsigned)(schedule), (uint64_t)(chunk))
 
 #define START(kind, name, type, is_ordered, schedule)                                              \
     DUET__ABI(bool, name, kind##_IN, type chunk, type *istart, type *iend)                         \
@@ -389,17 +379,17 @@ ALL(GOMP_loop_ull_, ULL, ull)
     DUET__ABI(void, name, void (*run)(void *), void *data, unsigned threads, LONG_IN, long chunk,  \
               unsigned flags)                                                                      \
     {                                                                                              \
-        struct omp_share share;                                                                    \
-        LONG_SET(&share, schedule, chunk);                                                         \
-        duet__omp_region(run, data, threads, &share, NULL);                                        \
+        struct omp_values loop;                                                                    \
+        LONG_SET(&loop, schedule, chunk);                                                          \
+        duet__omp_region(run, data, threads, &loop, NULL);                                         \
     }
 #define PARALLEL_LOOP_RUNTIME(name)                                                                \
     DUET__ABI(void, name, void (*run)(void *), void *data, unsigned threads, LONG_IN,              \
               unsigned flags)                                                                      \
     {                                                                                              \
-        struct omp_share share;                                                                    \
-        LONG_SET(&share, OMP_RUNTIME, 0);                                                          \
-        duet__omp_region(run, data, threads, &share, NULL);                                        \
+        struct omp_values loop;                                                                    \
+        LONG_SET(&loop, OMP_RUNTIME, 0);                                                           \
+        duet__omp_region(run, data, threads, &loop, NULL);                                         \
     }
 
 PARALLEL_LOOP(GOMP_parallel_loop_static, OMP_STATIC)
@@ -429,33 +419,19 @@ DUET__ABI(unsigned, GOMP_sections2_start, unsigned count, uintptr_t *reductions,
     return GOMP_sections_next();
 }
 
-DUET__ABI(unsigned, GOMP_sections_start, unsigned count)
-{
-    return GOMP_sections2_start(count, NULL, NULL);
-}
+GIVE(unsigned, GOMP_sections_start, GOMP_sections2_start(count, NULL, NULL), unsigned count)
 
 DUET__ABI(void, GOMP_parallel_sections, void (*run)(void *), void *data, unsigned threads,
           unsigned count, unsigned flags)
 {
-    struct omp_share share;
-    duet__omp_loop_set(&share, false, true, 1, (uint64_t)count + 1, 1, OMP_DYNAMIC, 1);
-    duet__omp_region(run, data, threads, &share, NULL);
+    struct omp_values loop;
+    duet__omp_loop_set(&loop, false, true, 1, (uint64_t)count + 1, 1, OMP_DYNAMIC, 1);
+    duet__omp_region(run, data, threads, &loop, NULL);
 }
 
-DUET__ABI(void, GOMP_sections_end_nowait, void)
-{
-    GOMP_loop_end_nowait();
-}
-
-DUET__ABI(void, GOMP_sections_end, void)
-{
-    GOMP_loop_end();
-}
-
-DUET__ABI(bool, GOMP_sections_end_cancel, void)
-{
-    return GOMP_loop_end_cancel();
-}
+CALL(GOMP_sections_end_nowait, GOMP_loop_end_nowait(), void)
+CALL(GOMP_sections_end, GOMP_loop_end(), void)
+GIVE(bool, GOMP_sections_end_cancel, GOMP_loop_end_cancel(), void)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Single and scope                                                                             */
@@ -502,9 +478,7 @@ DUET__ABI(void, GOMP_ordered_start, void)
         wait_for_turn(task);
 }
 
-DUET__ABI(void, GOMP_ordered_end, void)
-{
-}
+CALL(GOMP_ordered_end, , void)
 
 /* Numbers a doacross iteration among those that have the same outermost index. */
 static uint64_t inner_of(const struct omp_share *share, const uint64_t *at)
@@ -522,15 +496,8 @@ static void post(const uint64_t *at)
         atomic_store_explicit(&share->posted[at[0]], inner_of(share, at) + 1, memory_order_release);
 }
 
-DUET__ABI(void, GOMP_doacross_post, long *at)
-{
-    post(AS(at));
-}
-
-DUET__ABI(void, GOMP_doacross_ull_post, ull *at)
-{
-    post(AS(at));
-}
+CALL(GOMP_doacross_post, post(AS(at)), long *at)
+CALL(GOMP_doacross_ull_post, post(AS(at)), ull *at)
 
 /* Waits for the post of an iteration; `rest` are its numbers but the first. */
 static void wait_for_post(uint64_t outer, va_list rest)
@@ -540,7 +507,7 @@ static void wait_for_post(uint64_t outer, va_list rest)
     const struct omp_share *share = task->member->share;
     uint64_t at[MOST] = {outer};
     unsigned tries = 0;
-    if (!share || !share->posted || outer >= share->count || task->team->size == 1)
+    if (!share || !share->posted || outer >= share->loop.count || task->team->size == 1)
         return;
     if (share->dimensions > MOST)
         duet__omp_refuse("ordered(n) with n above 64");
