@@ -86,54 +86,29 @@ int duet__kernel_sort(const struct duet_call *call);
 DUET_MUST_CHECK int duet__blas_begin(unsigned threads, struct duet_message *message);
 
 /*
- * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
- * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
- * (xPOT01). NaN if the factor has one. On one thread, so as many flops as the factorisation on one
- * core, or until `how` (NULL: never) stops it. DUET_ENOMEM with a message.
+ * Judges factors: *residual = ||P A - L U|| / (n ||A|| eps) in the 1-norm with eps the unit
+ * roundoff of the precision, as LAPACK's test program does (xGET01); row i of P A is row rows[i] of
+ * A (NULL: i). Of a matrix of lower tiles alone the factors are L L' (xPOT01). NaN if a factor has
+ * one. On one thread, so as many flops as the factorisation on one core, or until `how` (NULL:
+ * never) stops it. DUET_ENOMEM with a message.
  */
-DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a,
-                                            const struct duet__judging *how, double *residual,
-                                            struct duet_message *message);
-
-/*
- * Judges P A = L U (xGET01): ||P A - L U|| / (n ||A|| eps); otherwise as duet__residual_cholesky.
- * `pivots` has the row interchanges of panel k in its tile (k,0), relative to the panel; NULL:
- * none. NaN also if an interchange is invalid.
- */
-DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
-                                      const struct duet__storage *pivots,
-                                      const struct duet__judging *how, double *residual,
-                                      struct duet_message *message);
-
-/*
- * Judges the factors by one random vector x, in n^2 operations and extended precision on all cores:
- * the largest, over rows, of |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|)), a backward error of
- * each row as it shows in x (Freivalds; Higham, Accuracy and Stability of Numerical
- * Algorithms, 10.1 and 9.3). A wrong element goes unnoticed only if x hides it. P A and errors: as
- * above.
- */
-DUET_MUST_CHECK int duet__probe_cholesky(const struct duet__storage *a,
-                                         const struct duet__judging *how, double *residual,
-                                         struct duet_message *message);
-DUET_MUST_CHECK int duet__probe_lu(const struct duet__storage *a,
-                                   const struct duet__storage *pivots,
+DUET_MUST_CHECK int duet__residual(const struct duet__storage *a, const uint64_t *rows,
                                    const struct duet__judging *how, double *residual,
                                    struct duet_message *message);
 
 /*
- * Slots `verify` of tiled workloads, whose first matrix has the factors, and the second, of LU with
- * pivoting, the interchanges: judge exactly or by a random vector, as how->exact says. Errors: as
- * those functions.
+ * Slot `verify` of tiled workloads whose first matrix, filled and then factorised, has the factors,
+ * and whose second, of LU with pivoting, has the row interchanges of panel k in its tile (k,0),
+ * relative to the panel. how->exact: by duet__residual. Else by one random vector x, in n^2
+ * operations and extended precision on all cores: the largest, over rows, of
+ * |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|)), a backward error of each row as it shows in x
+ * (Freivalds; Higham, Accuracy and Stability of Numerical Algorithms, 10.1 and 9.3). A wrong
+ * element goes unnoticed only if x hides it. NaN if a factor has one, or an interchange is invalid.
+ * DUET_ENOMEM with a message, and errors of duet__residual.
  */
-DUET_MUST_CHECK int duet__judge_cholesky(void *data, const struct duet__judging *how,
-                                         struct duet__verdict *verdict,
-                                         struct duet_message *message);
-DUET_MUST_CHECK int duet__judge_lu(void *data, const struct duet__judging *how,
-                                   struct duet__verdict *verdict, struct duet_message *message);
-
-/* Computes the order of rows after the interchanges: row i of P A is row rows[i] of A. false if an
- * interchange is invalid. */
-bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots);
+DUET_MUST_CHECK int duet__judge_factors(void *data, const struct duet__judging *how,
+                                        struct duet__verdict *verdict,
+                                        struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* The libraries behind the kernels, for people: names, and whether they can be opened. */

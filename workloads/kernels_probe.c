@@ -23,7 +23,6 @@ struct vector {
 struct probe {
     const struct duet__storage *a;
     const struct duet__judging *how;
-    bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
     const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
     struct vector x, y, product, truth;
 };
@@ -142,7 +141,7 @@ static void initial_rows(void *self, uint64_t first, uint64_t end)
     struct probe *probe = self;
     double piece[PIECE];
     for (uint64_t j = 0; j < probe->a->rows && !duet__judging_stopped(probe->how); j++) {
-        for (uint64_t i = probe->symmetric && first < j ? j : first; i < end; i += PIECE) {
+        for (uint64_t i = probe->a->lower && first < j ? j : first; i < end; i += PIECE) {
             size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
             duet__storage_initial_column(probe->a, i, j, count, piece);
             for (size_t r = 0; r < count; r++)
@@ -171,7 +170,7 @@ static void apply_initial(struct probe *probe)
 {
     uint64_t n = probe->a->rows;
     duet__share(n, n * n, initial_rows, probe);
-    if (probe->symmetric)
+    if (probe->a->lower)
         duet__share(n, n * n, initial_mirrors, probe);
 }
 
@@ -192,8 +191,8 @@ static double judge(struct probe *probe)
     double roundoff = probe->a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
     double worst = 0;
     draw(probe);
-    each_element(probe, probe->symmetric ? transposed : upper, probe->symmetric);
-    each_element(probe, probe->symmetric ? lower : unit_lower, false);
+    each_element(probe, probe->a->lower ? transposed : upper, probe->a->lower);
+    each_element(probe, probe->a->lower ? lower : unit_lower, false);
     apply_initial(probe);
     for (uint64_t i = 0; i < probe->a->rows; i++) {
         uint64_t row = probe->rows ? probe->rows[i] : i;
@@ -207,18 +206,23 @@ static double judge(struct probe *probe)
     return worst;
 }
 
-static int probe_factors(const struct duet__storage *a, bool symmetric, const uint64_t *rows,
+static int no_memory(const struct duet__storage *a, struct duet_message *message)
+{
+    return duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
+                     (unsigned long long)a->rows);
+}
+
+static int probe_factors(const struct duet__storage *a, const uint64_t *rows,
                          const struct duet__judging *how, double *residual,
                          struct duet_message *message)
 {
-    struct probe probe = {.a = a, .how = how, .symmetric = symmetric, .rows = rows};
+    struct probe probe = {.a = a, .how = how, .rows = rows};
     struct vector *vectors[] = {&probe.x, &probe.y, &probe.product, &probe.truth};
     int error = 0;
     for (unsigned v = 0; v < 4; v++)
         error = vector_init(vectors[v], a->rows) ? DUET_ENOMEM : error;
     if (error)
-        error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
-                          (unsigned long long)a->rows);
+        error = no_memory(a, message);
     else
         *residual = judge(&probe);
     for (unsigned v = 0; v < 4; v++)
@@ -229,7 +233,9 @@ static int probe_factors(const struct duet__storage *a, bool symmetric, const ui
 /* ------------------------------------------------------------------------------------------- */
 /* Judgements                                                                                   */
 
-bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots)
+/* Computes the order of rows after the interchanges: row i of P A is row rows[i] of A. false if an
+ * interchange is invalid. */
+static bool permute(uint64_t *rows, uint64_t n, const struct duet__storage *pivots)
 {
     for (uint64_t i = 0; i < n; i++)
         rows[i] = i;
@@ -245,60 +251,31 @@ bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *p
     return true;
 }
 
-int duet__probe_cholesky(const struct duet__storage *a, const struct duet__judging *how,
-                         double *residual, struct duet_message *message)
+int duet__judge_factors(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                        struct duet_message *message)
 {
-    return probe_factors(a, true, NULL, how, residual, message);
-}
-
-int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                   const struct duet__judging *how, double *residual, struct duet_message *message)
-{
-    if (!pivots)
-        return probe_factors(a, false, NULL, how, residual, message);
-    uint64_t *rows = calloc(a->rows, sizeof *rows);
+    enum { LU, PIVOTED, CHOLESKY };
+    static const char *const formulas[][2] = {
+        [LU] = {"max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))", "||A - L U|| / (n ||A|| eps)"},
+        [PIVOTED] = {"max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))",
+                     "||P A - L U|| / (n ||A|| eps)"},
+        [CHOLESKY] = {"max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
+                      "||A - L L'|| / (n ||A|| eps)"},
+    };
+    const struct duet__storage *a = ((const struct duet__tiled_data *)data)->matrices;
+    const bool exact = how && how->exact, pivoted = a[1].rows;
+    uint64_t *rows = pivoted ? calloc(a->rows, sizeof *rows) : NULL;
     int error = 0;
-    if (!rows)
-        error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
-                          (unsigned long long)a->rows);
-    else if (!duet__permutation(rows, a->rows, pivots))
-        *residual = NAN;
+    *verdict = (struct duet__verdict){.formula = formulas[a->lower  ? CHOLESKY
+                                                          : pivoted ? PIVOTED
+                                                                    : LU][exact],
+                                      .threshold = exact ? 30 : 16};
+    if (pivoted && !rows)
+        error = no_memory(a, message);
+    else if (pivoted && !permute(rows, a->rows, &a[1]))
+        verdict->residual = NAN;
     else
-        error = probe_factors(a, false, rows, how, residual, message);
+        error = (exact ? duet__residual : probe_factors)(a, rows, how, &verdict->residual, message);
     free(rows);
     return error;
-}
-
-int duet__judge_cholesky(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                         struct duet_message *message)
-{
-    const struct duet__storage *a = ((const struct duet__tiled_data *)data)->matrices;
-    if (how && how->exact) {
-        *verdict =
-            (struct duet__verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
-        return duet__residual_cholesky(a, how, &verdict->residual, message);
-    }
-    *verdict =
-        (struct duet__verdict){.formula = "max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
-                               .threshold = 16};
-    return duet__probe_cholesky(a, how, &verdict->residual, message);
-}
-
-int duet__judge_lu(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                   struct duet_message *message)
-{
-    const struct duet__storage *a = ((const struct duet__tiled_data *)data)->matrices;
-    const struct duet__storage *pivots = a[1].rows ? &a[1] : NULL;
-    if (how && how->exact) {
-        *verdict = (struct duet__verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
-                                                            : "||A - L U|| / (n ||A|| eps)",
-                                          .threshold = 30};
-        return duet__residual_lu(a, pivots, how, &verdict->residual, message);
-    }
-    *verdict =
-        (struct duet__verdict){.formula =
-                                   pivots ? "max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))"
-                                          : "max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))",
-                               .threshold = 16};
-    return duet__probe_lu(a, pivots, how, &verdict->residual, message);
 }

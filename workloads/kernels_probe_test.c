@@ -74,15 +74,21 @@ static void lu(const struct duet__storage *a, const struct duet__storage *pivots
     }
 }
 
+/* Returns the residual by a random vector. */
+static double judged(const struct duet__storage *a, const struct duet__storage *pivots)
+{
+    struct duet__tiled_data data = {.matrices = {*a}};
+    struct duet__verdict verdict;
+    if (pivots)
+        data.matrices[1] = *pivots;
+    WORKS(duet__judge_factors(&data, NULL, &verdict, hear()));
+    return verdict.residual;
+}
+
 /* Passes as it is, and not with any single element wrong by a thousandth of its row. */
 static void check(const struct duet__storage *a, const struct duet__storage *pivots)
 {
-    double residual = NAN;
-    int (*probe)(const struct duet__storage *, const struct duet__judging *, double *,
-                 struct duet_message *) = duet__probe_cholesky;
-    g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
-                             : duet__probe_lu(a, pivots, NULL, &residual, NULL),
-                    ==, 0);
+    double residual = judged(a, pivots);
     g_assert_cmpfloat(residual, <, 2);
     g_assert_cmpfloat(residual, >, 0);
     for (uint64_t at = 0; at < a->rows * a->rows; at += 13) {
@@ -91,17 +97,11 @@ static void check(const struct duet__storage *a, const struct duet__storage *piv
             continue;
         double right = get(a, i, j);
         set(a, i, j, right + 0.1);
-        g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
-                                 : duet__probe_lu(a, pivots, NULL, &residual, NULL),
-                        ==, 0);
-        g_assert_cmpfloat(residual, >, 100);
+        g_assert_cmpfloat(judged(a, pivots), >, 100);
         set(a, i, j, right);
     }
     set(a, a->rows - 1, 0, NAN);
-    g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
-                             : duet__probe_lu(a, pivots, NULL, &residual, NULL),
-                    ==, 0);
-    g_assert_true(isnan(residual));
+    g_assert_true(isnan(judged(a, pivots)));
 }
 
 static void test_cholesky(void)
@@ -135,17 +135,13 @@ static void test_lu_pivot(void)
                                    .tile_cols = 1,
                                    .element_bytes = 4,
                                    .contents = DUET__ZEROS};
-    double residual = 0;
     g_assert_cmpint(duet__storage_allocate(&pivots, NULL), ==, 0);
     lu(&a, &pivots, 3);
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
-    g_assert_cmpfloat(residual, <, 16);
+    g_assert_cmpfloat(judged(&a, &pivots), <, 16);
     *(int32_t *)duet__storage_at(&pivots, 5, 0) = 7;
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
-    g_assert_cmpfloat(residual, >, 100);
+    g_assert_cmpfloat(judged(&a, &pivots), >, 100);
     *(int32_t *)duet__storage_at(&pivots, 5, 0) = 0;
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
-    g_assert_true(isnan(residual));
+    g_assert_true(isnan(judged(&a, &pivots)));
     duet__storage_free(&pivots);
     duet__storage_free(&a);
 }
@@ -167,7 +163,7 @@ static void test_verdict(void)
         how = (struct duet__judging){.exact = exact};
         lu(&a, NULL, 0);
         struct duet__tiled_data made = {.matrices = {a}};
-        int error = duet__judge_lu(&made, exact ? &how : NULL, &verdict, hear());
+        int error = duet__judge_factors(&made, exact ? &how : NULL, &verdict, hear());
         if (error == DUET_EABSENT) {
             g_test_skip(heard());
         } else {
@@ -176,7 +172,7 @@ static void test_verdict(void)
             g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
             how.stop = stop_at_once;
             how.context = &asked;
-            WORKS(duet__judge_lu(&made, &how, &verdict, hear()));
+            WORKS(duet__judge_factors(&made, &how, &verdict, hear()));
             g_assert_cmpuint(asked, >, exact);
         }
         duet__storage_free(&a);

@@ -13,7 +13,6 @@
 struct judge {
     const struct duet__storage *a;
     const struct duet__judging *how;
-    bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
     const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
     double *difference;   /* by column: sums of |P A - L U| and of |A| */
     double *norm;
@@ -35,8 +34,8 @@ static struct duet_buffer copy_factor(const struct judge *judge, uint32_t i, uin
     to.data = judge->work;
     to.ld = to.rows;
     for (size_t c = 0; c < to.cols; c++) {
-        size_t first = i == j && judge->symmetric ? c : 0;
-        size_t end = i == j && !judge->symmetric ? c + 1 : to.rows;
+        size_t first = i == j && judge->a->lower ? c : 0;
+        size_t end = i == j && !judge->a->lower ? c + 1 : to.rows;
         const char *source = (char *)from.data + c * from.ld * from.element_bytes;
         char *column = (char *)to.data + c * to.ld * to.element_bytes;
         memset(column, 0, to.rows * to.element_bytes);
@@ -53,12 +52,12 @@ static struct duet_buffer multiply_tile(const struct judge *judge, uint32_t i, u
     struct duet_buffer product = copy_factor(judge, i, j);
     struct duet_buffer triangle = duet__storage_view(judge->a, diagonal, diagonal);
     enum duet__triangle kind = i > j ? DUET__RIGHT_UPPER : DUET__LEFT_LOWER_UNIT;
-    duet__blas_trmm(judge->symmetric ? DUET__RIGHT_LOWER_TRANSPOSED : kind, &triangle, &product);
+    duet__blas_trmm(judge->a->lower ? DUET__RIGHT_LOWER_TRANSPOSED : kind, &triangle, &product);
     for (uint32_t k = 0; k < diagonal && !duet__judging_stopped(judge->how); k++) {
         struct duet_buffer left = duet__storage_view(judge->a, i, k);
-        struct duet_buffer right = judge->symmetric ? duet__storage_view(judge->a, j, k)
-                                                    : duet__storage_view(judge->a, k, j);
-        duet__blas_gemm(judge->symmetric, 1, &left, &right, &product);
+        struct duet_buffer right = judge->a->lower ? duet__storage_view(judge->a, j, k)
+                                                   : duet__storage_view(judge->a, k, j);
+        duet__blas_gemm(judge->a->lower, 1, &left, &right, &product);
     }
     return product;
 }
@@ -69,7 +68,7 @@ static void compare_element(const struct judge *judge, uint64_t row, uint64_t co
     double initial = duet__storage_initial(judge->a, judge->rows ? judge->rows[row] : row, col);
     judge->difference[col] += fabs(value - initial);
     judge->norm[col] += fabs(initial);
-    if (judge->symmetric && row != col) {
+    if (judge->a->lower && row != col) {
         judge->difference[row] += fabs(value - initial);
         judge->norm[row] += fabs(initial);
     }
@@ -79,7 +78,7 @@ static void compare_tile(const struct judge *judge, uint32_t i, uint32_t j)
 {
     struct duet_buffer product = multiply_tile(judge, i, j);
     for (size_t c = 0; c < product.cols; c++) {
-        for (size_t r = i == j && judge->symmetric ? c : 0; r < product.rows; r++)
+        for (size_t r = i == j && judge->a->lower ? c : 0; r < product.rows; r++)
             compare_element(judge, (uint64_t)i * judge->a->tile_rows + r,
                             (uint64_t)j * judge->a->tile_cols + c, duet__view_get(&product, r, c));
     }
@@ -103,7 +102,7 @@ static double residual_of(const struct judge *judge)
     uint32_t tiles = tiles_of(a->rows, a->tile_rows);
     double roundoff = a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
     for (uint32_t j = 0; j < tiles; j++) {
-        for (uint32_t i = judge->symmetric ? j : 0; i < tiles && !duet__judging_stopped(judge->how);
+        for (uint32_t i = judge->a->lower ? j : 0; i < tiles && !duet__judging_stopped(judge->how);
              i++)
             compare_tile(judge, i, j);
     }
@@ -111,42 +110,21 @@ static double residual_of(const struct judge *judge)
            roundoff;
 }
 
-static int judge_factor(struct judge *judge, const struct duet__storage *pivots, double *residual,
-                        struct duet_message *message)
+int duet__residual(const struct duet__storage *a, const uint64_t *rows,
+                   const struct duet__judging *how, double *residual, struct duet_message *message)
 {
-    const struct duet__storage *a = judge->a;
-    uint64_t *rows = NULL;
-    judge->difference = calloc(a->cols, sizeof *judge->difference);
-    judge->norm = calloc(a->cols, sizeof *judge->norm);
-    judge->work = malloc((size_t)a->tile_rows * a->tile_cols * a->element_bytes);
-    if (pivots)
-        judge->rows = rows = calloc(a->rows, sizeof *rows);
+    struct judge judge = {.a = a, .how = how, .rows = rows};
+    judge.difference = calloc(a->cols, sizeof *judge.difference);
+    judge.norm = calloc(a->cols, sizeof *judge.norm);
+    judge.work = malloc((size_t)a->tile_rows * a->tile_cols * a->element_bytes);
     int error = 0;
-    if (!judge->difference || !judge->norm || !judge->work || (pivots && !rows))
+    if (!judge.difference || !judge.norm || !judge.work)
         error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
                           (unsigned long long)a->rows);
-    else if (pivots && !duet__permutation(rows, a->rows, pivots))
-        *residual = NAN;
     else
-        *residual = residual_of(judge);
-    free(judge->difference);
-    free(judge->norm);
-    free(judge->work);
-    free(rows);
+        *residual = residual_of(&judge);
+    free(judge.difference);
+    free(judge.norm);
+    free(judge.work);
     return error;
-}
-
-int duet__residual_cholesky(const struct duet__storage *a, const struct duet__judging *how,
-                            double *residual, struct duet_message *message)
-{
-    struct judge judge = {.a = a, .how = how, .symmetric = true};
-    return judge_factor(&judge, NULL, residual, message);
-}
-
-int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                      const struct duet__judging *how, double *residual,
-                      struct duet_message *message)
-{
-    struct judge judge = {.a = a, .how = how};
-    return judge_factor(&judge, pivots, residual, message);
 }

@@ -54,7 +54,7 @@ const struct duet__workload duet__workload_lu = {
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = duet__judge_lu,
+    .verify = duet__judge_factors,
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -149,5 +149,5 @@ const struct duet__workload duet__workload_sparse_lu = {
     .flops = sparse_lu_flops,
     .tasks = sparse_lu_tasks,
     DUET__TILED_SLOTS(sparse, duet__tiled_fill),
-    .verify = duet__judge_lu,
+    .verify = duet__judge_factors,
 };

@@ -150,5 +150,5 @@ const struct duet__workload duet__workload_lu_pivot = {
     .flops = duet__lu_flops,
     .tasks = lu_pivot_tasks,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = duet__judge_lu,
+    .verify = duet__judge_factors,
 };

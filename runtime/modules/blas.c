@@ -32,19 +32,11 @@ int duet__blas_begin(unsigned threads, struct duet_message *message)
     return blas ? blas->begin(threads, message) : DUET_OK;
 }
 
-int duet__residual_cholesky(const struct duet__storage *a, const struct duet__judging *how,
-                            double *residual, struct duet_message *message)
+int duet__residual(const struct duet__storage *a, const uint64_t *rows,
+                   const struct duet__judging *how, double *residual, struct duet_message *message)
 {
     const struct duet__blas_module *blas = open_blas(message);
-    return blas ? blas->residual_cholesky(a, how, residual, message) : DUET_EABSENT;
-}
-
-int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                      const struct duet__judging *how, double *residual,
-                      struct duet_message *message)
-{
-    const struct duet__blas_module *blas = open_blas(message);
-    return blas ? blas->residual_lu(a, pivots, how, residual, message) : DUET_EABSENT;
+    return blas ? blas->residual(a, rows, how, residual, message) : DUET_EABSENT;
 }
 
 bool duet__blas_about(struct duet__blas *about)

@@ -8,7 +8,6 @@ const struct duet__blas_module duet__module = {
     .module.build = DUET_MODULE_BUILD,
     .kernel = duet__blas_kernel,
     .begin = duet__blas_begin,
-    .residual_cholesky = duet__residual_cholesky,
-    .residual_lu = duet__residual_lu,
+    .residual = duet__residual,
     .about = duet__blas_about,
 };

@@ -35,11 +35,9 @@ struct duet__blas_module {
     struct duet__module module;
     duet_kernel_fn (*kernel)(const char *base);
     int (*begin)(unsigned threads, struct duet_message *message);
-    int (*residual_cholesky)(const struct duet__storage *a, const struct duet__judging *how,
-                             double *residual, struct duet_message *message);
-    int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
-                       const struct duet__judging *how, double *residual,
-                       struct duet_message *message);
+    int (*residual)(const struct duet__storage *a, const uint64_t *rows,
+                    const struct duet__judging *how, double *residual,
+                    struct duet_message *message);
     bool (*about)(struct duet__blas *blas);
 };
 
