@@ -241,10 +241,10 @@ static int cholesky_submit(const struct duet__build *begun)
     return left ? submit_left(&build) : submit_right(&build);
 }
 
-static void cholesky_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void cholesky_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     out[0] =
-        (struct duet__shape){problem->n, problem->n, .lower = true, .contents = DUET__SYMMETRIC};
+        (struct duet__storage){problem->n, problem->n, .lower = true, .contents = DUET__SYMMETRIC};
 }
 
 static const struct duet__tiled tiled = {

@@ -21,13 +21,15 @@ enum duet__contents {
 
 /* A matrix; the caller fills all members but `memory`. */
 struct duet__storage {
-    uint64_t rows, cols;           /* elements */
-    uint32_t tile_rows, tile_cols; /* edges of tiles but the last in a column or row */
-    size_t element_bytes;          /* 4 or 8; floating point unless filled with zeros */
-    bool lower;                    /* there are no tiles above the diagonal */
-    bool whole;                    /* one column-major matrix with ld = rows, as in LAPACK; else
-                                      tile after tile, columns first, ld = rows of the tile */
-    bool dealt;                    /* among nodes: only tiles written here use memory */
+    uint64_t rows, cols;                      /* elements */
+    uint32_t tile_rows, tile_cols;            /* edges of tiles but the last in a column or row */
+    size_t element_bytes;                     /* 4 or 8; floating point unless filled with zeros */
+    bool lower;                               /* there are no tiles above the diagonal */
+    bool (*is_there)(uint32_t i, uint32_t j); /* only these tiles have data, but all have memory;
+                                                 NULL: all */
+    bool whole; /* one column-major matrix with ld = rows, as in LAPACK; else
+                   tile after tile, columns first, ld = rows of the tile */
+    bool dealt; /* among nodes: only tiles written here use memory */
     enum duet__contents contents;
     uint64_t key; /* makes the random numbers (duet__data_key) */
     char *memory; /* aligned to 4,096 bytes */

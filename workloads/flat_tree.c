@@ -48,13 +48,14 @@ static int flat_check(const struct duet__problem *problem, struct duet_message *
 
 /* Sets the shapes of A, random, and of its factors: a tile of `inner` rows and `more` for each tile
  * on and below the diagonal. */
-static void flat_shapes(const struct duet__problem *problem, unsigned more, struct duet__shape *out)
+static void flat_shapes(const struct duet__problem *problem, unsigned more,
+                        struct duet__storage *out)
 {
     uint64_t inner = duet__setting_number(problem, parameters, "inner", 1);
     uint32_t rows = (uint32_t)(inner < problem->tile ? inner : problem->tile) + more;
-    out[A] = (struct duet__shape){problem->n, problem->n, .contents = DUET__RANDOM};
-    out[FACTORS] = (struct duet__shape){duet__tile_count(problem->n, problem->tile) * rows,
-                                        problem->n, .tile_rows = rows, .lower = true};
+    out[A] = (struct duet__storage){problem->n, problem->n, .contents = DUET__RANDOM};
+    out[FACTORS] = (struct duet__storage){duet__tile_count(problem->n, problem->tile) * rows,
+                                          problem->n, .tile_rows = rows, .lower = true};
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -295,7 +296,7 @@ static double qr_flops(const struct duet__problem *problem)
     return flops_of_order((double)problem->n);
 }
 
-static void qr_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void qr_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     flat_shapes(problem, 0, out);
 }
@@ -415,7 +416,7 @@ static const char *const lu_kernels[] = {"getrf_incpiv", "gessm", "tstrf", "ssss
 
 enum { MORE_ROWS = 1 /* rows of the factors of a tile beside those of the multipliers */ };
 
-static void lu_incremental_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_incremental_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     flat_shapes(problem, MORE_ROWS, out);
 }

@@ -135,12 +135,12 @@ static int gemm_submit(const struct duet__build *build)
     return error;
 }
 
-static void gemm_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void gemm_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     uint64_t m = rows(problem), n = problem->n, k = depth(problem);
-    out[A] = (struct duet__shape){m, k, .contents = DUET__RANDOM};
-    out[B] = (struct duet__shape){k, n, .contents = DUET__RANDOM};
-    out[C] = (struct duet__shape){m, n, .contents = DUET__RANDOM};
+    out[A] = (struct duet__storage){m, k, .contents = DUET__RANDOM};
+    out[B] = (struct duet__storage){k, n, .contents = DUET__RANDOM};
+    out[C] = (struct duet__storage){m, n, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {

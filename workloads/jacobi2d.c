@@ -110,13 +110,13 @@ static int jacobi2d_submit(const struct duet__build *build)
     return duet__tiled_iterate(build, parameters, step_all);
 }
 
-static void jacobi2d_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void jacobi2d_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
     for (unsigned parity = 0; parity < 2; parity++, out += GRIDS) {
-        out[GRID] = (struct duet__shape){.rows = n, .cols = n};
-        out[NORTH] = out[SOUTH] = (struct duet__shape){t + 1, n, .tile_rows = 1};
-        out[WEST] = out[EAST] = (struct duet__shape){n, t + 1, .tile_cols = 1};
+        out[GRID] = (struct duet__storage){.rows = n, .cols = n};
+        out[NORTH] = out[SOUTH] = (struct duet__storage){t + 1, n, .tile_rows = 1};
+        out[WEST] = out[EAST] = (struct duet__storage){n, t + 1, .tile_cols = 1};
     }
 }
 

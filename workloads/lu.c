@@ -27,9 +27,9 @@ static int lu_check(const struct duet__problem *problem, struct duet_message *me
     return duet__square_check(problem, parameters, message);
 }
 
-static void lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
-    out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
+    out[0] = (struct duet__storage){problem->n, problem->n, .contents = DUET__DOMINANT};
 }
 
 static const struct duet__tiled tiled = {
@@ -120,10 +120,10 @@ static uint64_t sparse_lu_tasks(const struct duet__problem *problem)
     return sum;
 }
 
-static void sparse_lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void sparse_lu_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
-    out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__SPARSE,
-                                  .is_there = is_there};
+    out[0] = (struct duet__storage){problem->n, problem->n, .contents = DUET__SPARSE,
+                                    .is_there = is_there};
 }
 
 static const struct duet__tiled sparse = {

@@ -112,10 +112,10 @@ static int lu_pivot_submit(const struct duet__build *build)
     return error;
 }
 
-static void lu_pivot_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_pivot_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
-    out[A] = (struct duet__shape){problem->n, problem->n, .contents = DUET__RANDOM};
-    out[PIVOTS] = (struct duet__shape){problem->n, 1, .element_bytes = sizeof(int32_t)};
+    out[A] = (struct duet__storage){problem->n, problem->n, .contents = DUET__RANDOM};
+    out[PIVOTS] = (struct duet__storage){problem->n, 1, .element_bytes = sizeof(int32_t)};
 }
 
 /* Owner of a tile. Interchanges belong to the diagonal tile, at whose node the panel is

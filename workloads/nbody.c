@@ -94,11 +94,11 @@ static int nbody_submit(const struct duet__build *build)
     return duet__tiled_iterate(build, parameters, step_all);
 }
 
-static void nbody_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void nbody_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
     out[PLACES] = out[PLACES + 1] =
-        (struct duet__shape){problem->n, 4, .tile_cols = 4, .contents = DUET__RANDOM};
-    out[SPEEDS] = (struct duet__shape){problem->n, 3, .tile_cols = 3, .contents = DUET__RANDOM};
+        (struct duet__storage){problem->n, 4, .tile_cols = 4, .contents = DUET__RANDOM};
+    out[SPEEDS] = (struct duet__storage){problem->n, 3, .tile_cols = 3, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {

@@ -93,10 +93,10 @@ static int saxpy_submit(const struct duet__build *build)
     return error;
 }
 
-static void saxpy_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void saxpy_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
-    out[X] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
-    out[Y] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
+    out[X] = (struct duet__storage){problem->n, 1, .contents = DUET__RANDOM};
+    out[Y] = (struct duet__storage){problem->n, 1, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {

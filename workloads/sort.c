@@ -62,9 +62,9 @@ static int sort_submit(const struct duet__build *build)
     return error;
 }
 
-static void sort_shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void sort_shapes(const struct duet__problem *problem, struct duet__storage *out)
 {
-    out[0] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
+    out[0] = (struct duet__storage){problem->n, 1, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {

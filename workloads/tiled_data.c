@@ -19,31 +19,31 @@ static int check_kernels(const char *const *kernels, struct duet_message *messag
     return 0;
 }
 
-/* Describes a matrix, except its memory. */
-static void describe_storage(struct duet__storage *storage, const struct duet__shape *shape,
-                             const struct duet__problem *problem, unsigned number)
+void duet__tiled_describe(const struct duet__tiled *tiled, const struct duet__problem *problem,
+                          struct duet__storage *matrices)
 {
-    *storage = (struct duet__storage){
-        .rows = shape->rows,
-        .cols = shape->cols,
-        .tile_rows = shape->tile_rows ? shape->tile_rows : (uint32_t)problem->tile,
-        .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
-        .element_bytes = shape->element_bytes ? shape->element_bytes : duet__element_bytes(problem),
-        .lower = shape->lower,
-        .dealt = duet__several_nodes(problem),
-        .contents = shape->contents,
-        .key = duet__data_key(problem->seed, number),
-    };
+    memset(matrices, 0, DUET__MATRICES_MAX * sizeof *matrices);
+    tiled->shapes(problem, matrices);
+    for (unsigned i = 0; i < DUET__MATRICES_MAX && matrices[i].rows; i++) {
+        struct duet__storage *matrix = &matrices[i];
+        if (!matrix->tile_rows)
+            matrix->tile_rows = (uint32_t)problem->tile;
+        if (!matrix->tile_cols)
+            matrix->tile_cols = (uint32_t)problem->tile;
+        if (!matrix->element_bytes)
+            matrix->element_bytes = duet__element_bytes(problem);
+        matrix->dealt = duet__several_nodes(problem);
+        matrix->key = duet__data_key(problem->seed, i);
+    }
 }
 
 /* Returns the elements in those tiles of a matrix that are there. */
-static uint64_t count_there(const struct duet__storage *matrix,
-                            bool (*is_there)(uint32_t i, uint32_t j))
+static uint64_t count_there(const struct duet__storage *matrix)
 {
     uint64_t count = 0;
     for (uint32_t j = 0; j < duet__tile_count(matrix->cols, matrix->tile_cols); j++)
         for (uint32_t i = 0; i < duet__tile_count(matrix->rows, matrix->tile_rows); i++)
-            if (is_there(i, j))
+            if (matrix->is_there(i, j))
                 count += duet__piece(matrix->rows, matrix->tile_rows, i) *
                          duet__piece(matrix->cols, matrix->tile_cols, j);
     return count;
@@ -52,17 +52,13 @@ static uint64_t count_there(const struct duet__storage *matrix,
 uint64_t duet__tiled_bytes(const struct duet__workload *workload,
                            const struct duet__problem *problem)
 {
-    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    struct duet__storage matrices[DUET__MATRICES_MAX] = {0};
     uint64_t bytes = 0;
     if (workload->tiled)
-        workload->tiled->shapes(problem, shapes);
-    for (unsigned i = 0; i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
-        struct duet__storage matrix;
-        describe_storage(&matrix, &shapes[i], problem, i);
-        bytes += shapes[i].is_there
-                     ? count_there(&matrix, shapes[i].is_there) * matrix.element_bytes
-                     : duet__storage_bytes(&matrix);
-    }
+        duet__tiled_describe(workload->tiled, problem, matrices);
+    for (unsigned i = 0; i < DUET__MATRICES_MAX && matrices[i].rows; i++)
+        bytes += matrices[i].is_there ? count_there(&matrices[i]) * matrices[i].element_bytes
+                                      : duet__storage_bytes(&matrices[i]);
     return bytes;
 }
 
@@ -84,16 +80,13 @@ int duet__tiled_generate(const struct duet__workload *self, const struct duet__p
     data->problem.setting_count = 0;
     data->problem.data = NULL;
     data->iterations = duet__setting_number(problem, self->parameters, "iterations", 0);
-
-    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
-    tiled->shapes(problem, shapes);
+    duet__tiled_describe(tiled, problem, data->matrices);
     data->cuts = tiled->cuts ? tiled->cuts(problem, self->parameters) : NULL;
     if (tiled->cuts && !data->cuts)
         error = duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin");
     bool whole =
         tiled->cuts || !strcmp(duet__setting(problem, self->parameters, "layout"), "lapack");
-    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
-        describe_storage(&data->matrices[i], &shapes[i], problem, i);
+    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && data->matrices[i].rows; i++) {
         data->matrices[i].whole = whole;
         error = duet__storage_allocate(&data->matrices[i], message);
     }

@@ -99,9 +99,8 @@ struct registering {
     const struct duet__build *build;
     const struct duet__tiled *tiled;
     struct duet__tiles *tiles;
-    const struct duet__storage *storage; /* NULL: without data */
+    const struct duet__storage *storage; /* without memory: there is no data */
     unsigned number;
-    size_t element_bytes;
 };
 
 /* Returns the address of a tile that this process owns, or that is to come here in the end; else
@@ -113,10 +112,10 @@ static void *tile_address(const struct registering *r, uint32_t i, uint32_t j, u
     const uint64_t *cuts = r->tiles->cuts;
     bool gathered = r->tiles->gathered && duet_node_here(runtime, 0);
     *ld = duet__tile_rows(r->tiles, i);
-    if (!r->storage || (!gathered && !duet_node_here(runtime, owner)))
+    if (!r->storage->memory || (!gathered && !duet_node_here(runtime, owner)))
         return NULL;
     char *data = duet__storage_tile(r->storage, cuts ? 0 : i, j, ld);
-    return data + (cuts ? cuts[i] * r->element_bytes : 0);
+    return data + (cuts ? cuts[i] * r->storage->element_bytes : 0);
 }
 
 static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
@@ -126,50 +125,39 @@ static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
     unsigned owner = owner_of(r->tiled, runtime, r->build->problem, r->number, i, j);
     size_t ld;
     size_t rows = duet__tile_rows(r->tiles, i), cols = duet__tile_cols(r->tiles, j);
+    size_t element_bytes = r->storage->element_bytes;
     void *data = tile_address(r, i, j, owner, &ld);
-    if (data && r->storage && r->storage->dealt && !r->storage->whole)
-        pin_memory(runtime, data, rows * cols * r->element_bytes);
-    int error = duet_register_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
+    if (data && r->storage->dealt && !r->storage->whole)
+        pin_memory(runtime, data, rows * cols * element_bytes);
+    int error = duet_register_matrix(runtime, data, rows, cols, ld, element_bytes, handle);
     return error ? error : duet_own(runtime, *handle, owner);
 }
 
-/* Makes the grid of a matrix, without handles. */
-static struct duet__tiles make_grid(const struct duet__shape *shape,
-                                    const struct duet__problem *problem)
-{
-    struct duet__tiles tiles = {
-        .rows = shape->rows,
-        .cols = shape->cols,
-        .tile_rows = shape->tile_rows ? shape->tile_rows : (uint32_t)problem->tile,
-        .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
-    };
-    tiles.row_tiles = (uint32_t)duet__tile_count(shape->rows, tiles.tile_rows);
-    tiles.col_tiles = (uint32_t)duet__tile_count(shape->cols, tiles.tile_cols);
-    return tiles;
-}
-
 /* Registers a matrix, tile by tile, columns first. An error leaves it half filled. */
-static int tiles_init(struct registering *r, const struct duet__shape *shape,
-                      struct duet_message *message)
+static int tiles_init(const struct registering *r, struct duet_message *message)
 {
     struct duet__tiles *tiles = r->tiles;
-    const uint64_t *cuts = r->build->matrices->cuts;
-    r->element_bytes =
-        shape->element_bytes ? shape->element_bytes : duet__element_bytes(r->build->problem);
-    *tiles = make_grid(shape, r->build->problem);
-    tiles->cuts = cuts;
-    tiles->gathered = r->build->problem->verify && duet_node_count(r->build->runtime) > 1;
+    const struct duet__storage *s = r->storage;
+    *tiles = (struct duet__tiles){
+        .rows = s->rows,
+        .cols = s->cols,
+        .tile_rows = s->tile_rows,
+        .tile_cols = s->tile_cols,
+        .row_tiles = (uint32_t)duet__tile_count(s->rows, s->tile_rows),
+        .col_tiles = (uint32_t)duet__tile_count(s->cols, s->tile_cols),
+        .cuts = r->build->matrices->cuts,
+        .gathered = r->build->problem->verify && duet_node_count(r->build->runtime) > 1,
+    };
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     tiles->handles = calloc(count, sizeof *tiles->handles);
     if (!tiles->handles)
         return duet_fail(message, DUET_ENOMEM, "no memory for the %zu tiles of a matrix", count);
-
-    if (r->storage && !r->storage->dealt) /* all at once */
-        pin_memory(r->build->runtime, r->storage->memory, duet__storage_bytes(r->storage));
+    if (s->memory && !s->dealt) /* all at once */
+        pin_memory(r->build->runtime, s->memory, duet__storage_bytes(s));
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
-        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
-            if (!shape->is_there || shape->is_there(i, j))
+        for (uint32_t i = s->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
+            if (!s->is_there || s->is_there(i, j))
                 error = register_tile(r, i, j);
         }
     }
@@ -249,16 +237,18 @@ static int register_matrices(const struct duet__build *build, const struct duet_
                              struct duet__tiles *matrices, struct duet_message *message)
 {
     const struct duet__tiled *tiled = self->tiled;
-    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
+    struct duet__storage described[DUET__MATRICES_MAX];
     const struct duet__tiled_data *data = build->problem->data;
-    tiled->shapes(build->problem, shapes);
+    const struct duet__storage *storage = data ? data->matrices : described;
+    if (!data)
+        duet__tiled_describe(tiled, build->problem, described);
     matrices->cuts = tiled->cuts ? tiled->cuts(build->problem, self->parameters) : NULL;
     int error = tiled->cuts && !matrices->cuts
                     ? duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin")
                     : 0;
-    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
-        struct registering r = {build, tiled, &matrices[i], data ? &data->matrices[i] : NULL, i, 0};
-        error = tiles_init(&r, &shapes[i], message);
+    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && storage[i].rows; i++) {
+        const struct registering r = {build, tiled, &matrices[i], &storage[i], i};
+        error = tiles_init(&r, message);
     }
     return error;
 }

@@ -51,16 +51,6 @@ struct duet__tiles {
     bool gathered;                 /* retrieved tiles go to node 0 */
 };
 
-/* A matrix to register. */
-struct duet__shape {
-    uint64_t rows, cols;           /* elements */
-    uint32_t tile_rows, tile_cols; /* edges of a tile; 0: the problem's tile */
-    uint32_t element_bytes;        /* size of an element; 0: by the problem's precision */
-    bool lower;                    /* only the tiles on and below the diagonal */
-    bool (*is_there)(uint32_t i, uint32_t j); /* only these tiles; NULL: all */
-    enum duet__contents contents;
-};
-
 /* One build under way. */
 struct duet__build {
     struct duet_runtime *runtime;
@@ -79,9 +69,10 @@ struct duet__build {
 /* Properties of a tiled workload beside its description; the functions below do the rest. It has at
  * most DUET__KERNELS_MAX kernels. */
 struct duet__tiled {
-    /* Sets the shapes of a checked problem's matrices in the order of registration; `shapes` has
-     * DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
-    void (*shapes)(const struct duet__problem *problem, struct duet__shape *shapes);
+    /* Sets the shapes of a checked problem's matrices in the order of registration: rows, columns,
+     * contents, tiles that exist, and edges of tiles and elements that are not the problem's.
+     * `shapes` has DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
+    void (*shapes)(const struct duet__problem *problem, struct duet__storage *shapes);
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* each kernel's; args: struct
                                                              duet__tile_args */
     bool capturable;   /* kernels for GPUs only enqueue: see struct duet_codelet_desc */
@@ -257,6 +248,9 @@ bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_run
                       unsigned matrix, uint32_t i, uint32_t j);
 /* Discards the data of a tiled workload. NULL is fine. */
 void duet__tiled_discard(void *data);
+/* Describes the matrices of a checked problem, all of `shapes`, without memory. */
+void duet__tiled_describe(const struct duet__tiled *tiled, const struct duet__problem *problem,
+                          struct duet__storage *matrices);
 /* Returns the bytes of the matrices of a checked problem; 0 of a workload that is not tiled. */
 uint64_t duet__tiled_bytes(const struct duet__workload *workload,
                            const struct duet__problem *problem);
