@@ -166,6 +166,32 @@ struct backend_link {
 
 struct backend_device; /* defined by each backend */
 
+/* First member of the devices of asynchronous backends. */
+struct backend_head {
+    unsigned char *base; /* beginning of the slab, aligned to 256 bytes at least; constant from open
+                            to close */
+    const char *why;     /* more about the last error of launch or copy, as completion.why; NULL:
+                            there is no more */
+    _Atomic(bool) lost;  /* the device itself is lost; a copy ends with DUET_ELOST also when its
+                            peer is lost */
+};
+
+static inline void *backend_base(const struct backend_device *device)
+{
+    return ((const struct backend_head *)(const void *)device)->base;
+}
+
+static inline const char *backend_why(const struct backend_device *device)
+{
+    return ((const struct backend_head *)(const void *)device)->why;
+}
+
+static inline bool backend_lost(const struct backend_device *device)
+{
+    const struct backend_head *head = (const void *)device;
+    return atomic_load_explicit(&head->lost, memory_order_acquire);
+}
+
 struct duet__backend {
     const char *name; /* "cpu", "emulated", "cuda", "opencl" */
     const char *description;
@@ -230,13 +256,8 @@ struct duet__backend {
     /* Synchronous backends only: runs a kernel to its end. Returns its status. */
     int (*execute)(struct backend_device *device, const struct backend_kernel *kernel);
 
-    /* The following slots are for asynchronous backends, which have all of them. */
+    /* The following slots are for asynchronous backends, which have all but the last two. */
 
-    /*
-     * Returns the beginning of the slab, aligned to 256 bytes at least. Constant from open to
-     * close.
-     */
-    void *(*base)(const struct backend_device *device);
     /*
      * Launch and copy give a command to its stream. After an error it was not given and has no
      * completion.
@@ -245,18 +266,10 @@ struct duet__backend {
     bool repeats; /* kernels may have `repeat` */
     int (*copy)(struct backend_device *device, const struct backend_copy *copy);
     /*
-     * Returns more about the last error of launch or copy: NULL, or as completion.why. May be NULL.
-     */
-    const char *(*why)(const struct backend_device *device);
-    /*
      * Writes up to `max` completions, in order within a stream, and returns their number. Once the
      * device is lost, all commands not polled yet, and all given later, end with DUET_ELOST.
      */
     size_t (*poll)(struct backend_device *device, struct backend_completion *out, size_t max);
-    /*
-     * True once the device itself is lost; a copy ends with DUET_ELOST also when its peer is lost.
-     */
-    bool (*lost)(const struct backend_device *device);
     /*
      * Gives up a device on which nothing ends any more: it is lost, and `close` does not free what
      * could be freed only after its commands have ended. NULL: not possible.
@@ -265,7 +278,7 @@ struct duet__backend {
     /*
      * Returns when to poll again: a date, which may become earlier (config.notify tells); INFINITY:
      * when config.notify tells; 0: again and again. At a date poll may still find nothing: then ask
-     * for the next. Only while commands are in flight.
+     * for the next. Only while commands are in flight. NULL: always 0.
      */
     double (*next_s)(const struct backend_device *device);
 };

@@ -111,17 +111,17 @@ static inline void testing_open_as(struct testing_device *d, struct testing *t,
     config.notify = testing_notify;
     config.owner = d;
     WORKS(t->backend->open(&d->device, t->shared, &config, hear()));
-    if (t->backend->base)
-        d->base = t->backend->base(d->device);
+    if (!t->backend->execute)
+        d->base = backend_base(d->device);
 }
 
 static inline void testing_open(struct testing_device *d, struct testing *t, unsigned index)
 {
     testing_open_as(d, t,
                     (struct backend_config){.index = index,
-                                            .node = t->backend->base ? index + 1 : DUET_HOST,
+                                            .node = t->backend->execute ? DUET_HOST : index + 1,
                                             .capacity_bytes =
-                                                t->backend->base ? TESTING_BYTES : 0});
+                                                t->backend->execute ? 0 : TESTING_BYTES});
 }
 
 static inline void testing_close(struct testing_device *d)
@@ -173,7 +173,7 @@ static inline void testing_collect_by(struct testing_device *d, struct backend_c
             continue;
         if (testing_now(NULL) - begun > TESTING_WATCHDOG_S)
             g_error("%zu of %zu completions after %d s", got, count, TESTING_WATCHDOG_S);
-        if (isinf(backend->next_s(d->device)))
+        if (backend->next_s && isinf(backend->next_s(d->device)))
             testing_await(d, seen);
         else
             (void)sched_yield();
@@ -231,7 +231,7 @@ static inline void testing_copy(struct testing_device *d, struct backend_copy co
 {
     const struct duet__backend *backend = d->testing->backend;
     int error = backend->copy(d->device, &copy);
-    const char *why = error && backend->why ? backend->why(d->device) : NULL;
+    const char *why = error ? backend_why(d->device) : NULL;
     if (error)
         g_error("copy: %d (%s)", error, why ? why : "no reason");
 }

@@ -120,7 +120,7 @@ static void report_completion(struct worker *self, const struct backend_completi
         self->copies--;
     }
     /* a copy from another device also ends so when that one is lost */
-    if (report.status == DUET_ELOST && self->backend->lost(self->opened))
+    if (report.status == DUET_ELOST && backend_lost(self->opened))
         lose_device(self);
     show_oldest(self);
     duet__done(self->real->core, &command, duet__worker_now(self), &report, &ops);
@@ -156,12 +156,6 @@ static void refuse_command(struct worker *self, void *tag, int status, const cha
                                                   .status = status,
                                                   .why = why};
     report_completion(self, &completion);
-}
-
-/* Returns the backend's reason for not taking a command. */
-static const char *why_refused(const struct worker *self)
-{
-    return self->backend->why ? self->backend->why(self->opened) : NULL;
 }
 
 /* Runs a kernel, on whichever thread the backend runs it. */
@@ -207,7 +201,7 @@ static void launch_kernel(struct worker *self, const struct duet__engine_command
     }
     error = self->backend->launch(self->opened, &kernel);
     if (error)
-        refuse_command(self, slot, error, why_refused(self));
+        refuse_command(self, slot, error, backend_why(self->opened));
 }
 
 bool duet__real_repeats(void *engine, unsigned worker)
@@ -230,7 +224,7 @@ static void *slab_of(const struct real *real, unsigned node, struct backend_devi
     while (owner->node != node)
         owner++;
     *device = owner->opened;
-    return owner->backend->base(owner->opened);
+    return backend_base(owner->opened);
 }
 
 /* Returns the place where the worker's backend may note something about the handle. */
@@ -313,7 +307,7 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
     int error = paced ? give_time(&giving, copy, source, destination)
                       : duet__copy_pieces(copy, source, destination, give_piece, &giving);
     /* not refused: there was nothing to copy, unless the data's type errs */
-    const char *reason = giving.refused ? why_refused(self)
+    const char *reason = giving.refused ? backend_why(self->opened)
                                         : "a piece is not within the bytes that its type asks for";
     copy->pieces = giving.pieces;
     if (!giving.pieces) {
@@ -351,7 +345,7 @@ static bool ask_core(struct worker *self)
 static bool wait_in_flight(struct worker *self)
 {
     bool spin = self->real->spin;
-    double date_s = self->backend->next_s(self->opened);
+    double date_s = self->backend->next_s ? self->backend->next_s(self->opened) : 0;
     double left_s = date_s == 0 ? 0 : date_s - duet__clock_now(&self->real->clock);
     if (spin && left_s < NEAR_NS * 1e-9) {
         duet__spin(self, date_s);

@@ -125,7 +125,7 @@ inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct 
     slot->message.text[0] = '\0'; /* the message of the previous kernel */
     if (!buffers)
         return DUET_ENOMEM;
-    void *base = self->device ? self->backend->base(self->opened) : NULL;
+    void *base = self->device ? backend_base(self->opened) : NULL;
     if (count && !duet__task_buffers(task, self->node, base, buffers)) {
         count = duet__task_buffer_count(task);
         buffers = fill_laid(self, slot, task, base);

@@ -30,7 +30,7 @@ static int command_lost(const struct backend_device *device, struct stream *stre
 static int refuse_command(struct backend_device *device, const struct failure *failure,
                           int otherwise)
 {
-    device->why = duet__cuda_text(device->refusal, failure);
+    device->head.why = duet__cuda_text(device->refusal, failure);
     return duet__cuda_status(failure->error, otherwise);
 }
 
@@ -90,13 +90,13 @@ static int run_kernel(struct backend_device *device, struct stream *stream, stru
     if (!command->prepared)
         command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
     look_behind(device, command);
-    if (cuda_lost(device) ||
+    if (backend_lost(device) ||
         !duet__cuda_failed(&failure, "cudaEventRecord",
                            cudaEventRecord(command->timing->end, stream->handle)))
         return DUET_OK;
     int status = command->status;
     duet__cuda_fail(device, stream, command, &failure);
-    if (cuda_lost(device))
+    if (backend_lost(device))
         return DUET_OK;
     if (status) { /* the kernel's own failure comes first */
         command->status = status;
@@ -111,7 +111,7 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
 {
     struct failure failure;
     struct stream *stream = idlest_stream(device);
-    device->why = NULL;
+    device->head.why = NULL;
     if (!kernel->run || !kernel->call)
         return DUET_EINVAL;
     struct command command = {.tag = kernel->tag,
@@ -119,7 +119,7 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
                               .reason.message = kernel->call->message};
     if (!duet__ring_reserve(&stream->commands))
         return DUET_ENOMEM;
-    if (cuda_lost(device))
+    if (backend_lost(device))
         return command_lost(device, stream, &command, device->loss);
     if (duet__cuda_begin(device, stream, &command, &failure)) {
         struct command *entered = duet__ring_add(&stream->commands, &command);
@@ -142,15 +142,15 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
     struct stream *stream = copy->stream == BACKEND_IN ? cuda_in(device) : cuda_out(device);
     struct command command = {.tag = copy->tag, .copy = *copy};
     const struct backend_device *peer = copy->peer ? copy->peer : device;
-    device->why = NULL;
-    if (!duet__copy_placed(copy, device->base, device->config.capacity_bytes, peer->base,
+    device->head.why = NULL;
+    if (!duet__copy_placed(copy, device->head.base, device->config.capacity_bytes, peer->head.base,
                            peer->config.capacity_bytes))
         return DUET_EINVAL;
     if (!duet__ring_reserve(&stream->commands))
         return DUET_ENOMEM;
-    if (cuda_lost(device))
+    if (backend_lost(device))
         return command_lost(device, stream, &command, device->loss);
-    if (cuda_lost(peer))
+    if (backend_lost(peer))
         return command_lost(device, stream, &command, peer_lost);
     command.direct = duet__cuda_is_direct(device->cuda, copy);
     struct command *entered = duet__ring_add(&stream->commands, &command);
@@ -200,7 +200,7 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
         if (command->prepared)
             command->start_s = fmax(command->start_s, command->returned_s);
         take_late_status(command);
-    } else if (command->copy.peer && cuda_lost(command->copy.peer)) {
+    } else if (command->copy.peer && backend_lost(command->copy.peer)) {
         command->status = DUET_ELOST;
         command->reason.why = peer_lost;
     }
@@ -247,7 +247,7 @@ static void advance_staged(struct backend_device *device, struct stream *stream)
         size_t owner = staging->chunks[staging->first].owner - stream->reported;
         duet__cuda_fail(device, stream, cuda_at(stream, owner), &failure);
     }
-    if (!cuda_lost(device))
+    if (!backend_lost(device))
         duet__cuda_feed(device, stream);
 }
 
@@ -258,12 +258,12 @@ static void advance_staged(struct backend_device *device, struct stream *stream)
 static size_t poll_stream(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out, size_t max)
 {
-    bool lost = cuda_lost(device);
+    bool lost = backend_lost(device);
     size_t taken = 0;
     if (!lost && (stream->staging.count || stream->given < stream->commands.count))
         advance_staged(device, stream);
     while (taken < max && stream->commands.count && look_at_oldest(device, stream) &&
-           lost == cuda_lost(device)) {
+           lost == backend_lost(device)) {
         if (!report_oldest(device, stream, &out[taken]))
             break;
         taken++;
@@ -274,12 +274,12 @@ static size_t poll_stream(struct backend_device *device, struct stream *stream,
 
 size_t duet__cuda_poll(struct backend_device *device, struct backend_completion *out, size_t max)
 {
-    bool lost = cuda_lost(device);
+    bool lost = backend_lost(device);
     size_t taken = 0;
     device->reasons.used = 0;
     for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
         taken += poll_stream(device, &device->streams[i], out + taken, max - taken);
-        if (lost == cuda_lost(device))
+        if (lost == backend_lost(device))
             continue;
         lost = true;
         i = UINT_MAX; /* again from the first stream */

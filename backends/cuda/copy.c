@@ -235,7 +235,7 @@ void duet__cuda_feed(struct backend_device *device, struct stream *stream)
             return;
         if (progress == REFUSED)
             duet__cuda_fail(device, stream, command, &failure);
-        if (cuda_lost(device))
+        if (backend_lost(device))
             return; /* all commands have ended */
         stream->given++;
     }

@@ -57,27 +57,7 @@ static void cuda_forget(void *shared, _Atomic(void *) *mark)
     duet__pins_forget(&((struct cuda *)shared)->pins, mark);
 }
 
-static void *cuda_base(const struct backend_device *device)
-{
-    return device->base;
-}
-
-static const char *cuda_why(const struct backend_device *device)
-{
-    return device->why;
-}
-
-static bool cuda_is_lost(const struct backend_device *device)
-{
-    return cuda_lost(device);
-}
-
-/* Always 0: CUDA's callbacks cost more than polling. */
-static double cuda_next_s(const struct backend_device *device)
-{
-    return 0;
-}
-
+/* There is no next_s: CUDA's callbacks cost more than polling. */
 const struct duet__backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs, by CUDA",
@@ -92,13 +72,9 @@ const struct duet__backend duet__backend_cuda = {
     .forget = cuda_forget,
     .open = duet__cuda_open,
     .close = duet__cuda_close,
-    .base = cuda_base,
     .launch = duet__cuda_launch,
     .repeats = true,
     .copy = duet__cuda_copy,
-    .why = cuda_why,
     .poll = duet__cuda_poll,
-    .lost = cuda_is_lost,
     .abandon = duet__cuda_abandon,
-    .next_s = cuda_next_s,
 };

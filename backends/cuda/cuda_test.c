@@ -163,7 +163,7 @@ static void test_peers(void)
         g_assert_cmpint(user_finish(devices[0]).status, ==, DUET_OK);
         for (unsigned i = 0; i < 3; i++) { /* all around */
             struct backend_device *from = devices[i], *to = devices[(i + 1) % 3];
-            copy = user_copy(to, true, 0, duet__backend_cuda.base(from), sizeof host, 1, 1000);
+            copy = user_copy(to, true, 0, backend_base(from), sizeof host, 1, 1000);
             copy.peer = from;
             g_assert_cmpint(duet__backend_cuda.copy(to, &copy), ==, DUET_OK);
             g_assert_cmpint(user_finish(to).status, ==, DUET_OK);

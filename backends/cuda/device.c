@@ -166,7 +166,7 @@ static void device_delist(struct backend_device *device)
     while (*link != device)
         link = &(*link)->next;
     *link = device->next;
-    if (cuda_lost(device))
+    if (backend_lost(device))
         cuda->well &= ~bit_of(device->config.index);
     (void)pthread_mutex_unlock(&cuda->mutex);
 }
@@ -192,7 +192,7 @@ int duet__cuda_well(void *shared, int current, int broken)
     if (duet__cuda_hung())
         found = REGISTER_NEVER;
     for (const struct backend_device *device = cuda->devices; device; device = device->next)
-        if (cuda_lost(device))
+        if (backend_lost(device))
             cuda->well &= ~bit_of(device->config.index);
     if (broken >= 0)
         cuda->well &= ~bit_of((unsigned)broken);
@@ -268,7 +268,7 @@ static bool make_device(struct backend_device *device, struct failure *failure)
         duet__cuda_failed(failure, "cudaMalloc",
                           cudaMalloc(&slab, (size_t)device->config.capacity_bytes)))
         return false;
-    device->base = slab;
+    device->head.base = slab;
     return make_streams(device, failure) && make_staging(device, cuda_in(device), failure) &&
            make_staging(device, cuda_out(device), failure) &&
            duet__timings_init(&device->timings, cuda_in(device)->handle, device->config.kernels,
@@ -379,8 +379,8 @@ static void free_all(struct backend_device *device)
             duet__staging_close(&device->streams[i].staging);
         duet__timings_fini(&device->timings);
     }
-    if (device->base)
-        duet__cuda_ignore(cudaFree(device->base));
+    if (device->head.base)
+        duet__cuda_ignore(cudaFree(device->head.base));
 }
 
 void duet__cuda_close(struct backend_device *device)

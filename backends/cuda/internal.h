@@ -317,17 +317,15 @@ struct stream {
 };
 
 struct backend_device {
+    struct backend_head head;
     struct cuda *cuda;
     struct backend_config config;
     struct backend_device *next; /* next open device of the engine */
     bool listed;
-    char label[LABEL]; /* "GPU 0 (NVIDIA H200)" */
-    unsigned char *base;
-    size_t max_pitch; /* largest pitch of 2-D copies, in bytes */
-    _Atomic(bool) lost;
+    char label[LABEL];       /* "GPU 0 (NVIDIA H200)" */
+    size_t max_pitch;        /* largest pitch of 2-D copies, in bytes */
     bool abandoned;          /* its commands do not end: nothing of it can be freed */
     char loss[FAILURE_TEXT]; /* reason of its loss */
-    const char *why;         /* last refusal, or NULL */
     char refusal[FAILURE_TEXT];
     struct reasons reasons;
     struct timings timings;
@@ -339,11 +337,6 @@ struct backend_device {
 static inline double cuda_now(const struct cuda *cuda)
 {
     return cuda->setup.now(cuda->setup.clock);
-}
-
-static inline bool cuda_lost(const struct backend_device *device)
-{
-    return atomic_load_explicit(&device->lost, memory_order_acquire);
 }
 
 static inline struct stream *cuda_in(struct backend_device *device)

@@ -38,7 +38,7 @@ static bool end_commands(struct backend_device *device, struct stream *stream, b
 static bool lose_device(struct backend_device *device, bool by_kernel)
 {
     bool blamed = false;
-    atomic_store_explicit(&device->lost, true, memory_order_release);
+    atomic_store_explicit(&device->head.lost, true, memory_order_release);
     for (unsigned i = 0; i < device->stream_count; i++)
         blamed |= end_commands(device, &device->streams[i], by_kernel);
     return blamed;
@@ -56,7 +56,7 @@ static void say_lost(const struct backend_device *device)
 
 void duet__cuda_lose(struct backend_device *device, const struct failure *failure)
 {
-    if (cuda_lost(device))
+    if (backend_lost(device))
         return;
     (void)duet__cuda_text(device->loss, failure);
     /* kernels are blamed for an unlisted error, as all of hardware and driver are listed */
@@ -68,7 +68,7 @@ void duet__cuda_abandon(struct backend_device *device)
 {
     device->abandoned = true;
     duet__cuda_hang();
-    if (cuda_lost(device))
+    if (backend_lost(device))
         return;
     (void)snprintf(device->loss, sizeof device->loss,
                    "what it runs has not ended for %g s and is waited for no longer",
@@ -90,10 +90,10 @@ static bool is_well(const struct backend_device *device, struct failure *failure
 bool duet__cuda_broken(struct backend_device *device, const struct failure *failure)
 {
     struct failure lasting = *failure;
-    if (!cuda_lost(device) &&
+    if (!backend_lost(device) &&
         (duet__cuda_fate(failure->error) != FATE_REFUSED || !is_well(device, &lasting)))
         duet__cuda_lose(device, &lasting);
-    return cuda_lost(device);
+    return backend_lost(device);
 }
 
 /*
@@ -151,7 +151,7 @@ void duet__cuda_fail(struct backend_device *device, struct stream *stream, struc
     command->status = duet__cuda_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
     command->reason.failure = *failure;
     /* the peer's own thread may not have seen its loss yet */
-    if (foreign || (peer && cuda_lost(peer)))
+    if (foreign || (peer && backend_lost(peer)))
         command->status = DUET_ELOST;
     command->start_s = command->timing ? command->launched_s : cuda_now(device->cuda);
     if (command->timing)

@@ -78,7 +78,7 @@ static void expect_gone(struct scene *s)
 {
     struct backend_copy copy = user_copy(s->device, true, 0, s->host, 8, 1, 8);
     struct backend_kernel kernel = {.tag = s, .run = gate_kernel, .call = &s->calls[0]};
-    g_assert_true(duet__backend_cuda.lost(s->device));
+    g_assert_true(backend_lost(s->device));
     g_assert_cmpint(duet__backend_cuda.copy(s->device, &copy), ==, DUET_OK);
     g_assert_cmpint(duet__backend_cuda.launch(s->device, &kernel), ==, DUET_OK);
     g_assert_cmpuint(duet__backend_cuda.poll(s->device, s->done, 64), ==, 2);
@@ -173,7 +173,7 @@ static void test_fuse(void)
         user_collect(s.device, s.done, given);
         for (size_t i = 0; i < given; i++)
             bad += s.done[i].status != DUET_OK;
-        g_assert_true((bad > 0) == duet__backend_cuda.lost(s.device) || at > 40);
+        g_assert_true((bad > 0) == backend_lost(s.device) || at > 40);
         end(&s);
     }
 }
@@ -193,7 +193,7 @@ static void test_unlisted(void)
         user_collect(s.device, s.done, 2);
         g_assert_cmpint(s.done[0].status, ==, DUET_ETASK);
         g_assert_cmpint(s.done[1].status, ==, lasting ? DUET_ETASK : DUET_OK);
-        g_assert_true(duet__backend_cuda.lost(s.device) == (lasting > 0));
+        g_assert_true(backend_lost(s.device) == (lasting > 0));
         end(&s);
     }
 }
@@ -247,7 +247,7 @@ static void test_queue(void)
     user_collect(s.device, s.done, G_N_ELEMENTS(gates));
     for (unsigned i = 0; i < G_N_ELEMENTS(gates); i++)
         g_assert_cmpint(s.done[i].status, ==, DUET_OK);
-    g_assert_false(duet__backend_cuda.lost(s.device));
+    g_assert_false(backend_lost(s.device));
     end(&s);
 }
 
@@ -275,7 +275,7 @@ static void test_hung(void)
         fake_cuda_fail("cudaEventRecord", 2, cudaErrorInvalidValue);
         if (!closed) {
             (void)duet__backend_cuda.launch(s.device, &kernel);
-            g_assert_true(duet__backend_cuda.lost(s.device));
+            g_assert_true(backend_lost(s.device));
             user_collect(s.device, s.done, 2);
             g_assert_cmpint(s.done[1].status, ==, DUET_ETASK);
             g_assert_cmpint(duet__backend_cuda.unpin(cuda, s.host, NULL), ==, DUET_OK);
@@ -296,7 +296,7 @@ static void test_hung(void)
 
 static struct backend_copy across(struct backend_device *to, struct backend_device *from)
 {
-    struct backend_copy copy = user_copy(to, true, 0, duet__backend_cuda.base(from), MIB, 1, MIB);
+    struct backend_copy copy = user_copy(to, true, 0, backend_base(from), MIB, 1, MIB);
     copy.peer = from;
     copy.tag = to;
     return copy;
@@ -312,8 +312,8 @@ static void test_peer(void)
     /* not known yet to be lost: the copy's own call says so, and this device is well */
     fake_cuda_break(0, cudaErrorIllegalAddress, 0);
     g_assert_cmpint(duet__backend_cuda.copy(other, &copy), ==, DUET_ELOST);
-    g_assert_nonnull(strstr(duet__backend_cuda.why(other), "cudaMemcpyPeerAsync"));
-    g_assert_false(duet__backend_cuda.lost(other));
+    g_assert_nonnull(strstr(backend_why(other), "cudaMemcpyPeerAsync"));
+    g_assert_false(backend_lost(other));
     /* known to be */
     struct backend_copy in = user_copy(s.device, true, 0, s.host, 8, 1, 8);
     g_assert_cmpint(duet__backend_cuda.copy(s.device, &in), ==, DUET_OK);
@@ -323,7 +323,7 @@ static void test_peer(void)
     g_assert_true(done.tag == other);
     g_assert_cmpint(done.status, ==, DUET_ELOST);
     g_assert_nonnull(done.why);
-    g_assert_false(duet__backend_cuda.lost(other));
+    g_assert_false(backend_lost(other));
     in = user_copy(other, true, 0, s.host, 8, 1, 8);
     g_assert_cmpint(duet__backend_cuda.copy(other, &in), ==, DUET_OK);
     g_assert_cmpint(user_finish(other).status, ==, DUET_OK);
@@ -342,7 +342,7 @@ static void test_peer_in_flight(void)
     struct failure failure = {.call = "cudaEventQuery", .error = cudaErrorECCUncorrectable};
     duet__cuda_lose(s.device, &failure);
     g_assert_cmpint(user_finish(other).status, ==, DUET_ELOST);
-    g_assert_false(duet__backend_cuda.lost(other));
+    g_assert_false(backend_lost(other));
     duet__backend_cuda.close(other);
     end(&s);
 }
@@ -357,8 +357,8 @@ static void test_own_loss(void)
     fake_cuda_break(1, cudaErrorIllegalAddress, 0);
     g_assert_cmpint(duet__backend_cuda.copy(other, &copy), ==, DUET_OK);
     g_assert_cmpint(user_finish(other).status, ==, DUET_ELOST);
-    g_assert_true(duet__backend_cuda.lost(other));
-    g_assert_false(duet__backend_cuda.lost(s.device));
+    g_assert_true(backend_lost(other));
+    g_assert_false(backend_lost(s.device));
     duet__backend_cuda.close(other);
     end(&s);
 }

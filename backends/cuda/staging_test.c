@@ -141,7 +141,7 @@ static void draw(struct program *p, unsigned i, bool in)
 static void apply(struct program *p, const struct backend_copy *copy)
 {
     bool in = copy->stream == BACKEND_IN;
-    unsigned char *slab = duet__backend_cuda.base(p->device);
+    unsigned char *slab = backend_base(p->device);
     const unsigned char *at = in ? copy->destination : copy->source;
     unsigned char *mirror = p->mirror + (at - slab);
     for (size_t c = 0; c < copy->cols; c++) {
@@ -244,7 +244,7 @@ static void test_without_buffers(void)
     /* CUDA may not be given memory that is page-locked in part */
     g_assert_cmpint(duet__backend_cuda.pin(user.shared, host, 4096, NULL), ==, DUET_OK);
     g_assert_cmpint(duet__backend_cuda.copy(device, &in), ==, DUET_ENOMEM);
-    g_assert_nonnull(strstr(duet__backend_cuda.why(device), "cudaHostAlloc: out of memory"));
+    g_assert_nonnull(strstr(backend_why(device), "cudaHostAlloc: out of memory"));
     duet__backend_cuda.close(device);
     user_end(&user);
     free(host);

@@ -128,7 +128,7 @@ static inline struct backend_completion user_finish(struct backend_device *devic
 static inline struct backend_copy user_copy(struct backend_device *device, bool in, size_t offset,
                                             void *host, size_t bytes, size_t cols, size_t pitch)
 {
-    unsigned char *slab = duet__backend_cuda.base(device);
+    unsigned char *slab = backend_base(device);
     return (struct backend_copy){.tag = host,
                                  .stream = in ? BACKEND_IN : BACKEND_OUT,
                                  .destination = in ? slab + offset : host,

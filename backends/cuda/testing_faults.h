@@ -95,7 +95,7 @@ static inline void check_why(struct run *r, int status, const char *why)
 static inline void note(struct run *r, struct side *side, int error)
 {
     if (error)
-        check_why(r, error, duet__backend_cuda.why(side->device));
+        check_why(r, error, backend_why(side->device));
     else
         side->given++;
 }
@@ -185,7 +185,7 @@ static inline void work(struct run *r)
     collect(r, first);
     struct side *second = turn_to(r, 1);
     struct backend_copy copy = user_copy(second->device, true, 0, NULL, SMALL_SLAB, 1, SMALL_SLAB);
-    copy.source = duet__backend_cuda.base(first->device);
+    copy.source = backend_base(first->device);
     copy.peer = first->device;
     give_copy(r, second, copy);
     give_kernels(r, second, 1);

@@ -133,20 +133,17 @@ static int open_device(struct backend_device **out, void *shared,
         return duet_fail(message, DUET_EINVAL,
                          "emulated device %u: needs a capacity and somebody to notify",
                          config->index);
-    if (emulated->setup.scale > 0)
-        return duet__emulated_open_paced(out, emulated, config, message);
-    return duet__emulated_open_free(out, emulated, config, message);
+    error = emulated->setup.scale > 0 ? duet__emulated_open_paced(out, emulated, config, message)
+                                      : duet__emulated_open_free(out, emulated, config, message);
+    if (!error)
+        (*out)->head.base = (*out)->memory.base;
+    return error;
 }
 
 static void close_device(struct backend_device *device)
 {
     if (device)
         device->mode->close(device);
-}
-
-static void *emulated_base(const struct backend_device *device)
-{
-    return device->memory.base;
 }
 
 static int emulated_launch(struct backend_device *device, const struct backend_kernel *kernel)
@@ -168,11 +165,6 @@ static size_t emulated_poll(struct backend_device *device, struct backend_comple
                             size_t max)
 {
     return device->mode->poll(device, out, max);
-}
-
-static bool emulated_lost(const struct backend_device *device)
-{
-    return device->lost;
 }
 
 static double emulated_next_s(const struct backend_device *device)
@@ -208,10 +200,8 @@ const struct duet__backend duet__backend_emulated = {
     .forget = emulated_forget,
     .open = open_device,
     .close = close_device,
-    .base = emulated_base,
     .launch = emulated_launch,
     .copy = emulated_copy,
     .poll = emulated_poll,
-    .lost = emulated_lost,
     .next_s = emulated_next_s,
 };

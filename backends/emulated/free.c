@@ -58,7 +58,7 @@ static void device_leave(struct device *device)
 {
     (void)pthread_mutex_lock(&device->mutex);
     if (--device->users == 0) {
-        if (device->common.lost && !device->poisoned)
+        if (device->common.head.lost && !device->poisoned)
             device->poisoned = duet__memory_poison(&device->common.memory);
         (void)pthread_cond_broadcast(&device->unused);
     }
@@ -68,7 +68,7 @@ static void device_leave(struct device *device)
 static bool is_lost(struct device *device)
 {
     (void)pthread_mutex_lock(&device->mutex);
-    bool lost = device->common.lost;
+    bool lost = device->common.head.lost;
     (void)pthread_mutex_unlock(&device->mutex);
     return lost;
 }
@@ -174,7 +174,7 @@ static int give_command(struct device *device, const struct command *command)
         (void)duet__ring_add(&stream->queue.commands, command);
         device->users++;
         if (++device->common.launched == device->common.config.lose_at)
-            device->common.lost = true;
+            device->common.head.lost = true;
         (void)pthread_cond_signal(&stream->given);
     } else {
         error = DUET_ENOMEM;
@@ -209,7 +209,7 @@ static size_t poll_free(struct backend_device *self, struct backend_completion *
     (void)pthread_mutex_lock(&device->mutex);
     for (unsigned s = 0; s < BACKEND_STREAMS; s++)
         taken += duet__emulated_take(&device->streams[s].queue, out + taken, max - taken,
-                                     device->common.lost);
+                                     device->common.head.lost);
     (void)pthread_mutex_unlock(&device->mutex);
     return taken;
 }

@@ -290,7 +290,7 @@ static void lose_step_by_step(unsigned lose_at)
     for (unsigned step = 0; step < STEPS; step++) {
         struct backend_completion done;
         bool fine = step + 1 < lose_at;
-        g_assert_true(emulated->lost(d.device) == (step >= lose_at));
+        g_assert_true(backend_lost(d.device) == (step >= lose_at));
         memset(host, 1, sizeof host);
         give_step(&d, step, host, &call);
         testing_collect(&d, &done, 1);
@@ -379,7 +379,7 @@ static void test_lost_peer(void)
     testing_copy(&d, across);
     testing_collect(&d, &done, 1);
     g_assert_true(done.tag == across.tag && done.status == DUET_ELOST);
-    g_assert_true(emulated->lost(lost.device) && !emulated->lost(d.device));
+    g_assert_true(backend_lost(lost.device) && !backend_lost(d.device));
     testing_write(&d, 0, host, sizeof host);
     testing_read(&d, 0, back, sizeof back);
     g_assert_cmpmem(back, sizeof back, host, sizeof host);

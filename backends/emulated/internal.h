@@ -138,12 +138,12 @@ struct mode {
 
 /* Common part of free and paced devices. */
 struct backend_device {
+    struct backend_head head; /* lost: set on the worker's thread with a mutex held */
     const struct mode *mode;
     struct emulated *emulated;
     struct backend_config config;
     struct memory memory;
     uint64_t launched; /* number of kernels and copies so far */
-    bool lost;         /* set on the worker's thread; others read it with a mutex held */
 };
 
 /* Shared data of all paced devices of an engine: their copies, which share links. */

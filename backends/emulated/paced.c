@@ -128,7 +128,7 @@ static void lose_device(struct bus *bus, struct paced *device)
 {
     const unsigned node = device->common.config.node;
     struct queue *kernels = &device->queues[BACKEND_KERNEL];
-    device->common.lost = bus->stirred = true;
+    device->common.head.lost = bus->stirred = true;
     for (; kernels->done < kernels->commands.count; kernels->done++) {
         struct backend_completion *report = &queue_head(kernels)->report;
         report->start_s = fmin(report->start_s, bus->now_s);
@@ -168,7 +168,7 @@ static double bytes_of(const struct backend_copy *copy)
 /* Gives a copy to the bus. A peer that is lost has no directions any more. */
 static int give_copy(struct paced *device, struct queue *queue, const struct backend_copy *copy)
 {
-    bool lost = copy->peer && copy->peer->lost;
+    bool lost = copy->peer && backend_lost(copy->peer);
     const struct duet__flow flow = {.source = lost ? DUET_HOST : copy->source_node,
                                     .destination = copy->destination_node,
                                     .bytes = bytes_of(copy),
@@ -186,8 +186,8 @@ static int give_command(struct paced *device, struct command command)
     if (!duet__ring_reserve(&queue->commands))
         return DUET_ENOMEM;
     command.report.start_s = device->bus->now_s;
-    command.report.end_s = device->common.lost ? device->bus->now_s : INFINITY;
-    if (device->common.lost) {
+    command.report.end_s = device->common.head.lost ? device->bus->now_s : INFINITY;
+    if (device->common.head.lost) {
         command.report.status = DUET_ELOST;
         queue->done++;
     } else if (command.is_kernel)
@@ -235,8 +235,8 @@ static size_t poll_paced(struct backend_device *self, struct backend_completion 
     while (queue_head(kernels) && queue_head(kernels)->report.end_s <= bus->now_s)
         kernels->done++;
     for (unsigned s = 0; s < BACKEND_STREAMS; s++)
-        taken +=
-            duet__emulated_take(&device->queues[s], out + taken, max - taken, device->common.lost);
+        taken += duet__emulated_take(&device->queues[s], out + taken, max - taken,
+                                     device->common.head.lost);
     tell_devices(bus, device);
     (void)pthread_mutex_unlock(&bus->mutex);
     return taken;

@@ -144,8 +144,8 @@ static void give(struct scene *s, struct transfer *t)
     struct backend_device *from = t->source ? s->owners[t->source - 1].device : NULL;
     struct backend_copy copy = {.tag = t,
                                 .stream = to ? BACKEND_IN : BACKEND_OUT,
-                                .destination = to ? emulated->base(to) : host,
-                                .source = from ? emulated->base(from) : host,
+                                .destination = to ? backend_base(to) : host,
+                                .source = from ? backend_base(from) : host,
                                 .column_bytes = t->bytes,
                                 .cols = 1,
                                 .destination_pitch = t->bytes,
@@ -294,7 +294,7 @@ static gpointer use_device(gpointer argument)
         double last_s[BACKEND_STREAMS] = {0};
         WORKS(emulated->open(&device, user->shared, &config, hear()));
         struct backend_copy copy = {.stream = BACKEND_IN,
-                                    .destination = emulated->base(device),
+                                    .destination = backend_base(device),
                                     .source = host,
                                     .column_bytes = 1000,
                                     .cols = 1,

@@ -146,7 +146,7 @@ static void kernel(struct scene *s, unsigned index, void *tag, double seconds)
 static void copy(struct scene *s, unsigned index, enum backend_stream stream, void *tag,
                  double bytes)
 {
-    unsigned char *base = emulated->base(s->owners[index].device), *host = NULL;
+    unsigned char *base = backend_base(s->owners[index].device), *host = NULL;
     bool in = stream == BACKEND_IN;
     struct backend_copy copy = {.tag = tag,
                                 .stream = stream,
@@ -165,8 +165,8 @@ static void copy_between(struct scene *s, unsigned from, unsigned to, void *tag,
 {
     struct backend_copy copy = {.tag = tag,
                                 .stream = BACKEND_IN,
-                                .destination = emulated->base(s->owners[to].device),
-                                .source = emulated->base(s->owners[from].device),
+                                .destination = backend_base(s->owners[to].device),
+                                .source = backend_base(s->owners[from].device),
                                 .column_bytes = (size_t)bytes,
                                 .cols = 1,
                                 .destination_pitch = (size_t)bytes,
@@ -254,7 +254,7 @@ static void test_refused(void)
         g_assert_cmpint(emulated->launch(device, &kernel), ==, DUET_EINVAL);
     }
     struct backend_copy copy = {.stream = BACKEND_IN,
-                                .destination = emulated->base(device),
+                                .destination = backend_base(device),
                                 .column_bytes = 1,
                                 .cols = 1,
                                 .source_node = 1, /* no route */
@@ -478,8 +478,8 @@ static void test_lost_source(void)
     g_assert_cmpuint(s.owners[1].notices, ==, 1);
     ended_as(&s, 1, &tags[0], DUET_ELOST, 0, 1);
     nothing(&s, 1);
-    g_assert_true(emulated->lost(s.owners[0].device));
-    g_assert_false(emulated->lost(s.owners[1].device));
+    g_assert_true(backend_lost(s.owners[0].device));
+    g_assert_false(backend_lost(s.owners[1].device));
     s.now = 9;
     ended(&s, 1, &tags[1], 1, 2.5);
 }

@@ -32,7 +32,7 @@ static void command_push(const struct backend_device *device, struct stream *str
     *stream->last = command;
     stream->last = &command->next;
     stream->count++;
-    if (!opencl_lost(device))
+    if (!backend_lost(device))
         return;
     command->ended = true;
     command->status = DUET_ELOST;
@@ -98,7 +98,7 @@ static void run_kernel(struct backend_device *device, struct stream *stream,
     int status = command->status;
     (void)clFinish(stream->queue); /* enqueued commands may use the task's data */
     duet__opencl_fail(device, command, &failure);
-    if (!status || opencl_lost(device))
+    if (!status || backend_lost(device))
         return;
     command->status = status; /* the kernel's own failure comes first */
     command->reason.failure.call = NULL;
@@ -107,7 +107,7 @@ static void run_kernel(struct backend_device *device, struct stream *stream,
 int duet__opencl_launch(struct backend_device *device, const struct backend_kernel *kernel)
 {
     struct stream *stream = idlest_stream(device);
-    device->why = NULL;
+    device->head.why = NULL;
     if (!kernel->run || !kernel->call)
         return DUET_EINVAL;
     struct command *command = command_take(device, kernel->tag);
@@ -128,9 +128,9 @@ int duet__opencl_copy(struct backend_device *device, const struct backend_copy *
 {
     bool in = copy->stream == BACKEND_IN;
     struct stream *stream = &device->streams[device->stream_count - (in ? 2 : 1)];
-    device->why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
+    device->head.why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
     if (copy->peer ||
-        !duet__copy_placed(copy, device->base, device->config.capacity_bytes, NULL, 0))
+        !duet__copy_placed(copy, device->head.base, device->config.capacity_bytes, NULL, 0))
         return DUET_EINVAL;
     struct command *command = command_take(device, copy->tag);
     if (!command)
@@ -285,10 +285,10 @@ static void lose_device(struct backend_device *device, const struct failure *fai
 {
     const struct backend_setup *setup = &device->opencl->setup;
     char line[FAILURE_TEXT + 32];
-    if (opencl_lost(device))
+    if (backend_lost(device))
         return;
     (void)duet__opencl_text(device->loss, failure);
-    atomic_store_explicit(&device->lost, true, memory_order_release);
+    atomic_store_explicit(&device->head.lost, true, memory_order_release);
     for (unsigned i = 0; i < device->stream_count; i++)
         end_commands(device, &device->streams[i]);
     if (!setup->say)
@@ -358,7 +358,7 @@ static bool pass_piece(struct backend_device *device, struct stream *stream,
     if (in)
         duet__piece_pack(buffer, copy, piece);
     if (!transfer(device, stream, piece, buffer,
-                  (size_t)(data - device->base) + piece->column * pitch + piece->offset, pitch,
+                  (size_t)(data - device->head.base) + piece->column * pitch + piece->offset, pitch,
                   &chunk->event, failure))
         return false;
     chunk->owner = command;
@@ -415,7 +415,7 @@ void duet__opencl_empty(struct backend_device *device, struct stream *stream)
             return;
         if (failure.call)
             duet__opencl_fail(device, owner, &failure);
-        if (opencl_lost(device))
+        if (backend_lost(device))
             return; /* nothing is on its way any more */
         if (!owner->ended) {
             measure_piece(device, chunk->event, owner);

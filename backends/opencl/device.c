@@ -109,7 +109,7 @@ static bool reserve_addresses(struct backend_device *device, struct failure *fai
     *failure = (struct failure){.call = "mmap", .error = CL_OUT_OF_HOST_MEMORY};
     if (base == MAP_FAILED)
         return false;
-    device->base = base;
+    device->head.base = base;
     return true;
 }
 
@@ -199,7 +199,7 @@ static bool make_device(struct backend_device *device, struct failure *failure)
                                             .device = device->id,
                                             .queue = stream->queue,
                                             .memory = device->slab,
-                                            .base = device->base};
+                                            .base = device->head.base};
         if (stream->kind != BACKEND_KERNEL && !make_staging(device, stream, failure))
             return false;
     }
@@ -283,8 +283,8 @@ void duet__opencl_close(struct backend_device *device)
         (void)clReleaseMemObject(device->slab);
     if (device->context)
         (void)clReleaseContext(device->context);
-    if (device->base)
-        (void)munmap(device->base, (size_t)device->config.capacity_bytes);
+    if (device->head.base)
+        (void)munmap(device->head.base, (size_t)device->config.capacity_bytes);
     while (device->spare) {
         struct command *next = device->spare->next;
         free(device->spare);

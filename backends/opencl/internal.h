@@ -96,15 +96,13 @@ struct opencl {
 };
 
 struct backend_device {
+    struct backend_head head; /* base: addresses without memory */
     struct opencl *opencl;
     struct backend_config config;
     cl_device_id id;
     cl_context context;
     cl_mem slab;
-    unsigned char *base; /* addresses without memory */
-    _Atomic(bool) lost;
     char loss[FAILURE_TEXT]; /* reason of its loss */
-    const char *why;         /* last refusal, or NULL */
     struct reasons reasons;
     struct command *spare;
     struct dates dates;
@@ -117,11 +115,6 @@ struct backend_device {
 static inline double opencl_now(const struct opencl *opencl)
 {
     return opencl->setup.now(opencl->setup.clock);
-}
-
-static inline bool opencl_lost(const struct backend_device *device)
-{
-    return atomic_load_explicit(&device->lost, memory_order_acquire);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -36,30 +36,10 @@ static int opencl_links(unsigned count, struct backend_link *links, struct duet_
     return DUET_OK;
 }
 
-static void *opencl_base(const struct backend_device *device)
-{
-    return device->base;
-}
-
-static const char *opencl_why(const struct backend_device *device)
-{
-    return device->why;
-}
-
-static bool opencl_is_lost(const struct backend_device *device)
-{
-    return opencl_lost(device);
-}
-
 /*
- * Always 0: a callback comes on a thread of the implementation, which would have to be waited for
- * when the device is closed, and costs more than polling.
+ * There is no next_s: a callback comes on a thread of the implementation, which would have to be
+ * waited for when the device is closed, and costs more than polling.
  */
-static double opencl_next_s(const struct backend_device *device)
-{
-    return 0;
-}
-
 const struct duet__backend duet__backend_opencl = {
     .name = "opencl",
     .description = "GPUs and accelerators, by OpenCL",
@@ -70,13 +50,9 @@ const struct duet__backend duet__backend_opencl = {
     .detach = opencl_detach,
     .open = duet__opencl_open,
     .close = duet__opencl_close,
-    .base = opencl_base,
     .launch = duet__opencl_launch,
     .copy = duet__opencl_copy,
-    .why = opencl_why,
     .poll = duet__opencl_poll,
-    .lost = opencl_is_lost,
-    .next_s = opencl_next_s,
 };
 
 /* ------------------------------------------------------------------------------------------- */
