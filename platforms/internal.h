@@ -103,12 +103,6 @@ DUET_MUST_CHECK int duet__subset(const struct duet__platform *platform,
                                  const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 /*
- * options.c: the kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
- * "peer_switch-up"; a name of another form is its own kind. Free with g_free.
- */
-char *duet__kind_of(const char *link);
-
-/*
  * platform.c: folders of built-in platforms, in order of search: share/duet/platforms under the
  * prefix of the running code, if it is installed, then the directories known at compile time. Free
  * with g_strfreev.

@@ -49,12 +49,25 @@ static void add_name(GPtrArray *names, char *name)
         g_ptr_array_add(names, name);
 }
 
+/* Returns the kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
+ * "peer_switch-up"; a name of another form is its own kind. Free with g_free. */
+static char *kind_of(const char *link)
+{
+    const char *dash = strchr(link, '-');
+    size_t length = dash != NULL ? (size_t)(dash - link) : strlen(link);
+    if (dash == NULL)
+        return g_strdup(link);
+    while (length > 0 && g_ascii_isdigit(link[length - 1]))
+        length--;
+    return length > 0 ? g_strndup(link, length) : g_strdup(link);
+}
+
 /* Returns the names of all kinds of links, or only of direct copies, in the order of the file. */
 static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     for (unsigned i = 0; i < platform->fixed.link_count && !peers; i++)
-        add_name(names, duet__kind_of(platform->fixed.links[i].name));
+        add_name(names, kind_of(platform->fixed.links[i].name));
     for (unsigned i = 0; i < platform->kind_count && !peers; i++)
         add_name(names, g_strdup(platform->kinds[i].name));
     for (unsigned i = 0; i < platform->socket_count && !peers; i++)
@@ -167,21 +180,10 @@ int duet__check_options(const struct duet__platform *platform,
 /* Takes the part of a machine read from XML that options leave. Nothing can be added to such a
  * machine. */
 
-char *duet__kind_of(const char *link)
-{
-    const char *dash = strchr(link, '-');
-    size_t length = dash != NULL ? (size_t)(dash - link) : strlen(link);
-    if (dash == NULL)
-        return g_strdup(link);
-    while (length > 0 && g_ascii_isdigit(link[length - 1]))
-        length--;
-    return length > 0 ? g_strndup(link, length) : g_strdup(link);
-}
-
 static void change_links(struct duet_machine *m, const struct duet__platform_options *options)
 {
     for (unsigned i = 0; i < m->link_count; i++) {
-        g_autofree char *kind = duet__kind_of(m->links[i].name);
+        g_autofree char *kind = kind_of(m->links[i].name);
         duet__change_bandwidth(options, kind, &m->links[i].bandwidth_Bps);
     }
 }

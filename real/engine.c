@@ -14,6 +14,60 @@ static double real_now(void *engine)
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Messages of backends to the user: each line once, whichever device prints it. */
+
+static int said_init(struct said *said)
+{
+    return pthread_mutex_init(&said->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
+}
+
+static void said_fini(struct said *said)
+{
+    for (size_t i = 0; i < said->count; i++)
+        free(said->lines[i]);
+    free(said->lines);
+    (void)pthread_mutex_destroy(&said->mutex);
+}
+
+/* Stores a line; without memory, it may be printed again. The mutex is held. */
+static void keep_line(struct said *said, const char *line)
+{
+    if (said->count == said->capacity) {
+        size_t capacity = 2 * said->capacity + 8;
+        char **lines = realloc(said->lines, capacity * sizeof *lines);
+        if (!lines)
+            return;
+        said->lines = lines;
+        said->capacity = capacity;
+    }
+    char *copy = strdup(line);
+    if (copy)
+        said->lines[said->count++] = copy;
+}
+
+static bool is_kept(const struct said *said, const char *line)
+{
+    for (size_t i = 0; i < said->count; i++)
+        if (!strcmp(said->lines[i], line))
+            return true;
+    return false;
+}
+
+void duet__say(void *engine, const char *line)
+{
+    struct real *real = engine;
+    struct said *said = &real->said;
+    if (real->config.quiet)
+        return;
+    (void)pthread_mutex_lock(&said->mutex);
+    if (!is_kept(said, line)) {
+        keep_line(said, line);
+        (void)fprintf(stderr, "duet: %s\n", line);
+    }
+    (void)pthread_mutex_unlock(&said->mutex);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Freeing                                                                                      */
 
 static void free_worker(struct worker *worker)
@@ -37,7 +91,7 @@ static void real_free(struct real *real)
     if (real->has_one_thread)
         duet__one_thread_end(real);
     if (real->has_said)
-        duet__said_fini(&real->said);
+        said_fini(&real->said);
     if (real->has_watch)
         duet__watch_fini(&real->watch);
     if (real->has_first)
@@ -211,7 +265,7 @@ static int fill_real(struct real *real, const unsigned *devices, struct duet_mes
         real->has_watch = !error;
     }
     if (!error) {
-        error = duet__said_init(&real->said);
+        error = said_init(&real->said);
         real->has_said = !error;
     }
     if (!error)
@@ -335,30 +389,6 @@ int duet__real_attach(void *engine, struct duet_runtime *core, struct duet_messa
     return error ? error : duet__threads_start(real, message);
 }
 
-const struct duet__engine_ops *duet__real_ops(void)
-{
-    static const struct duet__engine_ops ops = {
-        .wake = duet__real_wake,
-        .submitted = duet__real_submitted,
-        .submitted_all = duet__real_submitted_all,
-        .wait = duet__real_wait,
-        .inside = duet__inside,
-        .await = duet__real_await,
-        .run_kept = duet__real_run_kept,
-        .notify = duet__real_notify,
-        .repeats = duet__real_repeats,
-        .now = real_now,
-        .scheduling = duet__real_scheduling,
-        .classify = duet__real_classify,
-        .mean = duet__real_mean,
-        .pin = duet__real_pin,
-        .unpin = duet__real_unpin,
-        .forget = duet__real_forget,
-        .destroy = real_destroy,
-    };
-    return &ops;
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Classes that can run here: kernels that have code or, in a paced emulation, a time. */
 
@@ -371,8 +401,8 @@ static bool can_run(const struct real *real, const struct duet__class *klass, un
                                 : duet__class_function(klass, arch) != NULL;
 }
 
-int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
-                        struct duet_message *message)
+static int real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
+                         struct duet_message *message)
 {
     const struct real *real = engine;
     const struct real_pace *pace = &real->pace;
@@ -396,7 +426,7 @@ int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t 
                      kernel, real->machine.name);
 }
 
-double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch)
+static double real_mean(void *engine, const struct duet__class *klass, unsigned arch)
 {
     const struct real_pace *pace = &((const struct real *)engine)->pace;
     double seconds = pace->scale > 0 ? pace->seconds(pace->times, klass, arch) : 0;
@@ -404,55 +434,27 @@ double duet__real_mean(void *engine, const struct duet__class *klass, unsigned a
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Messages of backends to the user: each line once, whichever device prints it. */
 
-int duet__said_init(struct said *said)
+const struct duet__engine_ops *duet__real_ops(void)
 {
-    return pthread_mutex_init(&said->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
-}
-
-void duet__said_fini(struct said *said)
-{
-    for (size_t i = 0; i < said->count; i++)
-        free(said->lines[i]);
-    free(said->lines);
-    (void)pthread_mutex_destroy(&said->mutex);
-}
-
-/* Stores a line; without memory, it may be printed again. The mutex is held. */
-static void keep_line(struct said *said, const char *line)
-{
-    if (said->count == said->capacity) {
-        size_t capacity = 2 * said->capacity + 8;
-        char **lines = realloc(said->lines, capacity * sizeof *lines);
-        if (!lines)
-            return;
-        said->lines = lines;
-        said->capacity = capacity;
-    }
-    char *copy = strdup(line);
-    if (copy)
-        said->lines[said->count++] = copy;
-}
-
-static bool is_kept(const struct said *said, const char *line)
-{
-    for (size_t i = 0; i < said->count; i++)
-        if (!strcmp(said->lines[i], line))
-            return true;
-    return false;
-}
-
-void duet__say(void *engine, const char *line)
-{
-    struct real *real = engine;
-    struct said *said = &real->said;
-    if (real->config.quiet)
-        return;
-    (void)pthread_mutex_lock(&said->mutex);
-    if (!is_kept(said, line)) {
-        keep_line(said, line);
-        (void)fprintf(stderr, "duet: %s\n", line);
-    }
-    (void)pthread_mutex_unlock(&said->mutex);
+    static const struct duet__engine_ops ops = {
+        .wake = duet__real_wake,
+        .submitted = duet__real_submitted,
+        .submitted_all = duet__real_submitted_all,
+        .wait = duet__real_wait,
+        .inside = duet__inside,
+        .await = duet__real_await,
+        .run_kept = duet__real_run_kept,
+        .notify = duet__real_notify,
+        .repeats = duet__real_repeats,
+        .now = real_now,
+        .scheduling = duet__real_scheduling,
+        .classify = real_classify,
+        .mean = real_mean,
+        .pin = duet__real_pin,
+        .unpin = duet__real_unpin,
+        .forget = duet__real_forget,
+        .destroy = real_destroy,
+    };
+    return &ops;
 }

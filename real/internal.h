@@ -423,17 +423,8 @@ bool duet__real_repeats(void *engine, unsigned worker);
 /* Returns the backend that keeps data in handles' marks: one of those in use, or NULL. */
 const struct use *duet__marker(const struct real *real);
 
-int duet__said_init(struct said *said);
-void duet__said_fini(struct said *said);
 /* Prints a line for the user on standard error, unless it was printed before. Any thread. */
 void duet__say(void *engine, const char *line);
-
-/* ------------------------------------------------------------------------------------------- */
-/* engine.c and device.c                                                                        */
-
-int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
-                        struct duet_message *message);
-double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch);
 
 /* Sets workers' lose_at from "gpu1@100,gpu0@5"; NULL: none. DUET_EINVAL with a message. */
 int duet__lose_parse(struct real *real, const char *text, struct duet_message *message);

@@ -2,20 +2,6 @@
 /* Finds kernels by name. */
 #include "workloads/kernels.h"
 
-/* The kernels that need no BLAS. */
-static const struct duet__kernel kernels[] = {
-    {"jacobi2d", duet__kernel_jacobi2d},
-    {"nbody", duet__kernel_nbody},
-    {"sort", duet__kernel_sort},
-    {NULL, NULL},
-};
-
-duet_kernel_fn duet__kernel(const char *base)
-{
-    const duet_kernel_fn run = duet__kernel_in(kernels, base);
-    return run ? run : duet__blas_kernel(base);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* The kernel jacobi2d: computes a block of points, and the borders for its neighbours, from the
  * block and the borders of the step before. jacobi2d.c lists the accesses. */
@@ -100,7 +86,7 @@ int duet__kernel_jacobi2d(const struct duet_call *call)
 DEFINE_SORT(sort_single, float)
 DEFINE_SORT(sort_double, double)
 
-int duet__kernel_sort(const struct duet_call *call)
+static int sort(const struct duet_call *call)
 {
     const struct duet_buffer *list = &call->buffers[0];
     if (list->element_bytes == sizeof(float))
@@ -108,4 +94,20 @@ int duet__kernel_sort(const struct duet_call *call)
     else
         sort_double(list->data, list->rows);
     return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* The kernels that need no BLAS. */
+static const struct duet__kernel kernels[] = {
+    {"jacobi2d", duet__kernel_jacobi2d},
+    {"nbody", duet__kernel_nbody},
+    {"sort", sort},
+    {NULL, NULL},
+};
+
+duet_kernel_fn duet__kernel(const char *base)
+{
+    const duet_kernel_fn run = duet__kernel_in(kernels, base);
+    return run ? run : duet__blas_kernel(base);
 }

@@ -74,7 +74,6 @@ static inline duet_kernel_fn duet__kernel_in(const struct duet__kernel *kernel, 
 /* The kernels that need no BLAS. */
 int duet__kernel_jacobi2d(const struct duet_call *call);
 int duet__kernel_nbody(const struct duet_call *call);
-int duet__kernel_sort(const struct duet_call *call);
 
 /*
  * Makes each call of BLAS use one thread from now on, in the whole process and for good: OpenBLAS

@@ -27,6 +27,33 @@ static int command_lost(const struct backend_device *device, struct stream *stre
     return DUET_OK;
 }
 
+static void give_timing(struct backend_device *device, struct command *command)
+{
+    if (command->timing)
+        duet__timings_give(&device->timings, command->timing);
+    if (command->capture)
+        duet__capture_give(command->capture);
+    command->timing = NULL;
+    command->capture = NULL;
+}
+
+/* Removes the newest command, which was refused. */
+static void unpush_command(struct backend_device *device, struct stream *stream)
+{
+    give_timing(device, cuda_at(stream, --stream->commands.count));
+    if (stream->given > stream->commands.count)
+        stream->given = stream->commands.count;
+}
+
+/* Removes the oldest command, which was reported. */
+static void shift_command(struct backend_device *device, struct stream *stream)
+{
+    give_timing(device, cuda_at(stream, 0));
+    ring_drop(&stream->commands);
+    stream->given--;
+    stream->reported++;
+}
+
 static int refuse_command(struct backend_device *device, const struct failure *failure,
                           int otherwise)
 {
@@ -103,7 +130,7 @@ static int run_kernel(struct backend_device *device, struct stream *stream, stru
         command->reason.failure.call = NULL;
         return DUET_OK;
     }
-    duet__cuda_unpush(device, stream);
+    unpush_command(device, stream);
     return refuse_command(device, &failure, DUET_ETASK);
 }
 
@@ -159,7 +186,7 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
         return DUET_OK;
     struct failure failure = entered->reason.failure;
     int status = entered->status;
-    duet__cuda_unpush(device, stream);
+    unpush_command(device, stream);
     (void)refuse_command(device, &failure, status);
     return status;
 }
@@ -267,7 +294,7 @@ static size_t poll_stream(struct backend_device *device, struct stream *stream,
         if (!report_oldest(device, stream, &out[taken]))
             break;
         taken++;
-        duet__cuda_shift(device, stream);
+        shift_command(device, stream);
     }
     return taken;
 }
@@ -285,32 +312,4 @@ size_t duet__cuda_poll(struct backend_device *device, struct backend_completion 
         i = UINT_MAX; /* again from the first stream */
     }
     return taken;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* The ring of commands in flight of a stream. */
-
-static void give_timing(struct backend_device *device, struct command *command)
-{
-    if (command->timing)
-        duet__timings_give(&device->timings, command->timing);
-    if (command->capture)
-        duet__capture_give(command->capture);
-    command->timing = NULL;
-    command->capture = NULL;
-}
-
-void duet__cuda_unpush(struct backend_device *device, struct stream *stream)
-{
-    give_timing(device, cuda_at(stream, --stream->commands.count));
-    if (stream->given > stream->commands.count)
-        stream->given = stream->commands.count;
-}
-
-void duet__cuda_shift(struct backend_device *device, struct stream *stream)
-{
-    give_timing(device, cuda_at(stream, 0));
-    ring_drop(&stream->commands);
-    stream->given--;
-    stream->reported++;
 }

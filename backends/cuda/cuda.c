@@ -36,7 +36,7 @@ static int cuda_attach(void **shared, const struct backend_setup *setup,
         free(cuda);
         return duet_fail(message, DUET_ENOMEM, "GPUs: no mutex");
     }
-    cuda->pins.registrar = (struct registrar){duet__cuda_well, cuda};
+    cuda->pins.cuda = cuda;
     cuda->pins.more = setup->pin_more;
     *shared = cuda;
     return DUET_OK;

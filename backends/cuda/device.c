@@ -184,9 +184,8 @@ void duet__cuda_hang(void)
     atomic_store_explicit(&hung, true, memory_order_release);
 }
 
-int duet__cuda_well(void *shared, int current, int broken)
+int duet__cuda_well(struct cuda *cuda, int current, int broken)
 {
-    struct cuda *cuda = shared;
     int found = -1;
     (void)pthread_mutex_lock(&cuda->mutex);
     if (duet__cuda_hung())

@@ -187,35 +187,7 @@ DUET_MUST_CHECK bool duet__timings_read(struct timings *timings, struct timing *
  * system page-locks, since a copy that meets it would have to wait for that anyway.
  */
 
-/* ------------------------------------------------------------------------------------------- */
-/*
- * cudaHostRegister and cudaHostUnregister from any thread. Both work on the current device, which
- * on an application's thread is the first one although nobody has chosen it: that may be broken,
- * another process's, or not in use.
- */
-
-/* Result of duet__cuda_well once a device hangs, for which CUDA would wait: nothing is registered
-   or unregistered any more. */
-enum { REGISTER_NEVER = -2 };
-
-/* Finder of a device to register on. Zeroed: the current device is used. */
-struct registrar {
-    /* As duet__cuda_well. */
-    int (*device)(void *context, int current, int broken);
-    void *context;
-};
-
-/*
- * Page-lock whole pages for all devices, and end that. The current device of this thread stays.
- * Return true if not done, with the call and the reason in *failure.
- */
-DUET_MUST_CHECK bool duet__cuda_register(const struct registrar *registrar, void *begin,
-                                         size_t bytes, struct failure *failure);
-DUET_MUST_CHECK bool duet__cuda_unregister(const struct registrar *registrar, void *begin,
-                                           struct failure *failure);
-
-/* ------------------------------------------------------------------------------------------- */
-
+struct cuda;
 struct pin_range; /* one registration */
 
 struct pins {
@@ -231,7 +203,7 @@ struct pins {
     unsigned refusals; /* refusals of handles' memory by the system */
     unsigned vain;     /* requests for a larger limit since it last grew */
     bool stuck;        /* CUDA has refused to end a registration */
-    struct registrar registrar;
+    struct cuda *cuda; /* finds devices to register on (duet__cuda_well); NULL: the current one */
     void (*say)(void *clock, const char *line);
     void *clock;
 };
@@ -374,10 +346,11 @@ void duet__cuda_close(struct backend_device *device);
 
 /*
  * Returns a device for page-locking calls: `current` if it was opened and is not lost, else another
- * such device, but not `broken` (-1: none). -1: there is none; REGISTER_NEVER: duet__cuda_hung().
- * Any thread.
+ * such device, but not `broken` (-1: none). -1: there is none. REGISTER_NEVER: duet__cuda_hung(),
+ * nothing is registered or unregistered any more. Any thread.
  */
-int duet__cuda_well(void *shared, int current, int broken);
+enum { REGISTER_NEVER = -2 };
+int duet__cuda_well(struct cuda *cuda, int current, int broken);
 
 /*
  * True once this process has given up a device: CUDA may wait without end for its commands when
@@ -400,13 +373,6 @@ size_t duet__cuda_poll(struct backend_device *device, struct backend_completion 
  */
 DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struct stream *stream,
                                       struct command *command, struct failure *failure);
-
-/* ------------------------------------------------------------------------------------------- */
-/* commands.c: the ring of a stream                                                             */
-
-/* Remove the newest command, which was refused, and the oldest, which was reported. */
-void duet__cuda_unpush(struct backend_device *device, struct stream *stream);
-void duet__cuda_shift(struct backend_device *device, struct stream *stream);
 
 /* ------------------------------------------------------------------------------------------- */
 /* capture.c: kernels of a graph                                                                */

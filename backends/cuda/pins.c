@@ -101,6 +101,76 @@ static bool reserve_range(struct pins *pins)
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/*
+ * cudaHostRegister and cudaHostUnregister from any thread. Both work on the current device, which
+ * on an application's thread is the first one although nobody has chosen it: that may be broken,
+ * another process's, or not in use.
+ */
+
+struct request {
+    void *begin;
+    size_t bytes; /* 0: unregister */
+    int device;
+    bool failed;
+    struct failure *failure;
+};
+
+static bool call_cuda(const struct request *request)
+{
+    if (!request->bytes)
+        return duet__cuda_failed(request->failure, "cudaHostUnregister",
+                                 cudaHostUnregister(request->begin));
+    /* portable: page-locked for every device, not only the one current on this thread */
+    return duet__cuda_failed(request->failure, "cudaHostRegister",
+                             cudaHostRegister(request->begin, request->bytes,
+                                              cudaHostRegisterPortable));
+}
+
+static void *call_aside(void *argument)
+{
+    struct request *request = argument;
+    request->failed =
+        duet__cuda_failed(request->failure, "cudaSetDevice", cudaSetDevice(request->device)) ||
+        call_cuda(request);
+    return NULL;
+}
+
+/* Makes the call with `device` current, on a thread of its own if another one is. */
+static bool call_on(struct request *request, int device, int current)
+{
+    pthread_t thread;
+    request->device = device;
+    if (device < 0 || device == current || pthread_create(&thread, NULL, call_aside, request))
+        return call_cuda(request);
+    (void)pthread_join(thread, NULL);
+    return request->failed;
+}
+
+/*
+ * Page-locks whole pages for all devices, or ends that. The current device of this thread stays.
+ * Returns true if not done, with the call and the reason in *request->failure.
+ */
+static bool make_request(struct cuda *cuda, struct request *request)
+{
+    int current = -1;
+    if (!cuda)
+        return call_cuda(request);
+    duet__cuda_ignore(cudaGetDevice(&current));
+    int device = duet__cuda_well(cuda, current, -1);
+    if (device == REGISTER_NEVER) { /* registrations stay */
+        *request->failure = (struct failure){"cudaHostRegister", cudaErrorDevicesUnavailable};
+        return request->bytes > 0;
+    }
+    bool failed = call_on(request, device, current);
+    while (failed && device >= 0 && duet__cuda_fate(request->failure->error) != FATE_REFUSED) {
+        device = duet__cuda_well(cuda, current, device);
+        if (device >= 0)
+            failed = call_on(request, device, current);
+    }
+    return failed;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Registering, with the mutex held                                                             */
 
 /* True if so many more bytes may be page-locked. */
@@ -137,7 +207,8 @@ static struct pin_range *range_add(struct pins *pins, uintptr_t begin, uintptr_t
     *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
     if (!range)
         return NULL;
-    if (duet__cuda_register(&pins->registrar, (void *)begin, (size_t)(end - begin), failure)) {
+    struct request request = {.begin = (void *)begin, .bytes = end - begin, .failure = failure};
+    if (make_request(pins->cuda, &request)) {
         free(range);
         return NULL;
     }
@@ -156,12 +227,13 @@ static struct pin_range *range_add(struct pins *pins, uintptr_t begin, uintptr_t
 static void range_drop(struct pins *pins, struct pin_range *range)
 {
     struct failure failure;
+    struct request request = {.begin = (void *)range->begin, .failure = &failure};
     size_t i = range_find(pins, range->begin);
     pins->count--;
     memmove(&pins->ranges[i], &pins->ranges[i + 1], (pins->count - i) * sizeof(void *));
     pins->bytes -= range->end - range->begin;
     atomic_store_explicit(&range->alive, false, memory_order_release);
-    if (duet__cuda_unregister(&pins->registrar, (void *)range->begin, &failure))
+    if (make_request(pins->cuda, &request))
         pins->stuck = true;
     if (!range->users) {
         free(range);
@@ -466,79 +538,4 @@ void duet__pins_fini(struct pins *pins)
     }
     free(pins->ranges);
     (void)pthread_mutex_destroy(&pins->mutex);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Page-locking on a working device, whatever device is current on the calling thread. */
-
-struct request {
-    void *begin;
-    size_t bytes; /* 0: unregister */
-    int device;
-    bool failed;
-    struct failure *failure;
-};
-
-static bool call_cuda(const struct request *request)
-{
-    if (!request->bytes)
-        return duet__cuda_failed(request->failure, "cudaHostUnregister",
-                                 cudaHostUnregister(request->begin));
-    /* portable: page-locked for every device, not only the one current on this thread */
-    return duet__cuda_failed(request->failure, "cudaHostRegister",
-                             cudaHostRegister(request->begin, request->bytes,
-                                              cudaHostRegisterPortable));
-}
-
-static void *call_aside(void *argument)
-{
-    struct request *request = argument;
-    request->failed =
-        duet__cuda_failed(request->failure, "cudaSetDevice", cudaSetDevice(request->device)) ||
-        call_cuda(request);
-    return NULL;
-}
-
-/* Makes the call with `device` current, on a thread of its own if another one is. */
-static bool call_on(struct request *request, int device, int current)
-{
-    pthread_t thread;
-    request->device = device;
-    if (device < 0 || device == current || pthread_create(&thread, NULL, call_aside, request))
-        return call_cuda(request);
-    (void)pthread_join(thread, NULL);
-    return request->failed;
-}
-
-static bool make_request(const struct registrar *registrar, struct request *request)
-{
-    int current = -1;
-    if (!registrar->device)
-        return call_cuda(request);
-    duet__cuda_ignore(cudaGetDevice(&current));
-    int device = registrar->device(registrar->context, current, -1);
-    if (device == REGISTER_NEVER) { /* registrations stay */
-        *request->failure = (struct failure){"cudaHostRegister", cudaErrorDevicesUnavailable};
-        return request->bytes > 0;
-    }
-    bool failed = call_on(request, device, current);
-    while (failed && device >= 0 && duet__cuda_fate(request->failure->error) != FATE_REFUSED) {
-        device = registrar->device(registrar->context, current, device);
-        if (device >= 0)
-            failed = call_on(request, device, current);
-    }
-    return failed;
-}
-
-bool duet__cuda_register(const struct registrar *registrar, void *begin, size_t bytes,
-                         struct failure *failure)
-{
-    struct request request = {.begin = begin, .bytes = bytes, .failure = failure};
-    return make_request(registrar, &request);
-}
-
-bool duet__cuda_unregister(const struct registrar *registrar, void *begin, struct failure *failure)
-{
-    struct request request = {.begin = begin, .failure = failure};
-    return make_request(registrar, &request);
 }

@@ -122,197 +122,6 @@ int duet__opencl_launch(struct backend_device *device, const struct backend_kern
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Copies                                                                                       */
-
-int duet__opencl_copy(struct backend_device *device, const struct backend_copy *copy)
-{
-    bool in = copy->stream == BACKEND_IN;
-    struct stream *stream = &device->streams[device->stream_count - (in ? 2 : 1)];
-    device->head.why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
-    if (copy->peer ||
-        !duet__copy_placed(copy, device->head.base, device->config.capacity_bytes, NULL, 0))
-        return DUET_EINVAL;
-    struct command *command = command_take(device, copy->tag);
-    if (!command)
-        return DUET_ENOMEM;
-    command->copy = *copy;
-    command_push(device, stream, command);
-    if (!stream->waiting)
-        stream->waiting = command;
-    duet__opencl_feed(device, stream);
-    return DUET_OK;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Commands that have ended */
-
-/* Queries a kernel, and sets its dates and status if it has ended. */
-static void look_at_kernel(struct backend_device *device, const struct stream *stream,
-                           struct command *command)
-{
-    struct failure failure;
-    if (!duet__opencl_ended(command->end, "a kernel of OpenCL's", &failure))
-        return;
-    if (failure.call) {
-        duet__opencl_fail(device, command, &failure);
-        return;
-    }
-    command->measured =
-        duet__opencl_date(device, command->start, CL_PROFILING_COMMAND_END, &command->first_s) &&
-        duet__opencl_date(device, command->end, CL_PROFILING_COMMAND_END, &command->last_s);
-    duet__opencl_place(device, stream, command);
-    command->ended = true;
-    if (!command->status)
-        command->status = duet__late_status(*(volatile int *)&command->late, &command->reason.info);
-}
-
-/* True if the oldest command of a stream has ended. */
-static bool look_at_oldest(struct backend_device *device, const struct stream *stream)
-{
-    struct command *command = stream->first;
-    if (!command->ended && command->is_kernel) {
-        look_at_kernel(device, stream, command);
-    } else if (!command->ended && command->given && !command->chunks) {
-        duet__opencl_place(device, stream, command);
-        command->ended = true;
-    }
-    return command->ended && !command->chunks;
-}
-
-/* Writes the completion of the oldest command. */
-static bool report_oldest(struct backend_device *device, struct stream *stream,
-                          struct backend_completion *out)
-{
-    const struct command *command = stream->first;
-    *out = (struct backend_completion){.tag = command->tag,
-                                       .status = command->status,
-                                       .start_s = command->start_s,
-                                       .end_s = command->end_s};
-    return duet__complete(out, &stream->end_s, &device->reasons, &command->reason,
-                          duet__opencl_text);
-}
-
-size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max)
-{
-    size_t taken = 0;
-    device->reasons.used = 0;
-    for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
-        struct stream *stream = &device->streams[i];
-        if (stream->chunk_count)
-            duet__opencl_empty(device, stream);
-        if (stream->waiting)
-            duet__opencl_feed(device, stream);
-        while (taken < max && stream->first && look_at_oldest(device, stream)) {
-            if (!report_oldest(device, stream, &out[taken]))
-                return taken;
-            taken++;
-            command_shift(device, stream);
-        }
-    }
-    return taken;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Ends of commands: their dates, errors, and the loss of the device. */
-
-bool duet__opencl_ended(cl_event event, const char *call, struct failure *failure)
-{
-    cl_int status = CL_QUEUED;
-    failure->call = NULL;
-    if (duet__opencl_failed(failure, "clGetEventInfo",
-                            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
-                                           &status, NULL)))
-        return true;
-    return duet__opencl_failed(failure, call, status < 0 ? status : CL_SUCCESS) ||
-           status == CL_COMPLETE;
-}
-
-bool duet__opencl_date(const struct backend_device *device, cl_event event, cl_profiling_info which,
-                       double *date_s)
-{
-    cl_ulong date_ns = 0;
-    if (clGetEventProfilingInfo(event, which, sizeof date_ns, &date_ns, NULL) != CL_SUCCESS)
-        return false;
-    *date_s = 1e-9 * (double)(int64_t)(date_ns - device->origin_ns);
-    return true;
-}
-
-void duet__opencl_place(struct backend_device *device, const struct stream *stream,
-                        struct command *command)
-{
-    const struct measured measured = {.start_s = command->first_s,
-                                      .end_s = fmax(command->last_s, command->first_s),
-                                      .unsure_s = device->unsure_s,
-                                      .launched_s = command->launched_s,
-                                      .asked_s = command->returned_s,
-                                      .seen_s = opencl_now(device->opencl),
-                                      .stream_s = stream->end_s};
-    if (command->measured) {
-        duet__dates_place(&device->dates, &measured, &command->start_s, &command->end_s);
-    } else {
-        command->start_s = measured.launched_s;
-        command->end_s = measured.seen_s;
-    }
-    if (command->prepared)
-        command->start_s = fmax(command->start_s, command->returned_s);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Errors                                                                                       */
-
-/* Ends all commands of a stream. What the device may still do, it does in memory that stays. */
-static void end_commands(const struct backend_device *device, struct stream *stream)
-{
-    double now_s = opencl_now(device->opencl);
-    for (struct command *command = stream->first; command; command = command->next) {
-        command->chunks = 0;
-        if (command->ended)
-            continue;
-        command->ended = true;
-        command->start_s = command->launched_s;
-        command->end_s = now_s;
-        command->status = DUET_ELOST;
-        command->reason.why = device->loss;
-    }
-    for (; stream->chunk_count; stream->chunk_count--) {
-        (void)clReleaseEvent(stream->chunks[stream->oldest].event);
-        stream->oldest = (stream->oldest + 1) % STAGING_BUFFERS;
-    }
-    stream->waiting = NULL;
-}
-
-static void lose_device(struct backend_device *device, const struct failure *failure)
-{
-    const struct backend_setup *setup = &device->opencl->setup;
-    char line[FAILURE_TEXT + 32];
-    if (backend_lost(device))
-        return;
-    (void)duet__opencl_text(device->loss, failure);
-    atomic_store_explicit(&device->head.lost, true, memory_order_release);
-    for (unsigned i = 0; i < device->stream_count; i++)
-        end_commands(device, &device->streams[i]);
-    if (!setup->say)
-        return;
-    (void)snprintf(line, sizeof line, "GPU %u is lost: %s", device->config.index, device->loss);
-    setup->say(setup->clock, line);
-}
-
-void duet__opencl_fail(struct backend_device *device, struct command *command,
-                       const struct failure *failure)
-{
-    if (duet__opencl_gone(failure->error))
-        lose_device(device, failure);
-    if (command->ended)
-        return;
-    command->ended = true;
-    command->status =
-        duet__opencl_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
-    command->reason.failure = *failure;
-    command->start_s = command->launched_s;
-    command->end_s = opencl_now(device->opencl);
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Copies in pieces, through the buffers of their stream. */
 
 /*
@@ -368,7 +177,8 @@ static bool pass_piece(struct backend_device *device, struct stream *stream,
     return true;
 }
 
-void duet__opencl_feed(struct backend_device *device, struct stream *stream)
+/* Gives the waiting copies of a stream to OpenCL, as far as there are buffers. */
+static void feed_stream(struct backend_device *device, struct stream *stream)
 {
     bool gave = false;
     while (stream->waiting) {
@@ -405,7 +215,8 @@ static void measure_piece(const struct backend_device *device, cl_event event,
     command->measured = true;
 }
 
-void duet__opencl_empty(struct backend_device *device, struct stream *stream)
+/* Empties buffers whose pieces have ended. */
+static void empty_buffers(struct backend_device *device, struct stream *stream)
 {
     while (stream->chunk_count) {
         const struct chunk *chunk = &stream->chunks[stream->oldest];
@@ -428,4 +239,193 @@ void duet__opencl_empty(struct backend_device *device, struct stream *stream)
         stream->oldest = (stream->oldest + 1) % STAGING_BUFFERS;
         stream->chunk_count--;
     }
+}
+
+int duet__opencl_copy(struct backend_device *device, const struct backend_copy *copy)
+{
+    bool in = copy->stream == BACKEND_IN;
+    struct stream *stream = &device->streams[device->stream_count - (in ? 2 : 1)];
+    device->head.why = copy->peer ? "OpenCL's devices have no direct copies" : NULL;
+    if (copy->peer ||
+        !duet__copy_placed(copy, device->head.base, device->config.capacity_bytes, NULL, 0))
+        return DUET_EINVAL;
+    struct command *command = command_take(device, copy->tag);
+    if (!command)
+        return DUET_ENOMEM;
+    command->copy = *copy;
+    command_push(device, stream, command);
+    if (!stream->waiting)
+        stream->waiting = command;
+    feed_stream(device, stream);
+    return DUET_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Commands that have ended */
+
+/* Sets the dates of a command that has ended without error. */
+static void place_command(struct backend_device *device, const struct stream *stream,
+                          struct command *command)
+{
+    const struct measured measured = {.start_s = command->first_s,
+                                      .end_s = fmax(command->last_s, command->first_s),
+                                      .unsure_s = device->unsure_s,
+                                      .launched_s = command->launched_s,
+                                      .asked_s = command->returned_s,
+                                      .seen_s = opencl_now(device->opencl),
+                                      .stream_s = stream->end_s};
+    if (command->measured) {
+        duet__dates_place(&device->dates, &measured, &command->start_s, &command->end_s);
+    } else {
+        command->start_s = measured.launched_s;
+        command->end_s = measured.seen_s;
+    }
+    if (command->prepared)
+        command->start_s = fmax(command->start_s, command->returned_s);
+}
+
+/* Queries a kernel, and sets its dates and status if it has ended. */
+static void look_at_kernel(struct backend_device *device, const struct stream *stream,
+                           struct command *command)
+{
+    struct failure failure;
+    if (!duet__opencl_ended(command->end, "a kernel of OpenCL's", &failure))
+        return;
+    if (failure.call) {
+        duet__opencl_fail(device, command, &failure);
+        return;
+    }
+    command->measured =
+        duet__opencl_date(device, command->start, CL_PROFILING_COMMAND_END, &command->first_s) &&
+        duet__opencl_date(device, command->end, CL_PROFILING_COMMAND_END, &command->last_s);
+    place_command(device, stream, command);
+    command->ended = true;
+    if (!command->status)
+        command->status = duet__late_status(*(volatile int *)&command->late, &command->reason.info);
+}
+
+/* True if the oldest command of a stream has ended. */
+static bool look_at_oldest(struct backend_device *device, const struct stream *stream)
+{
+    struct command *command = stream->first;
+    if (!command->ended && command->is_kernel) {
+        look_at_kernel(device, stream, command);
+    } else if (!command->ended && command->given && !command->chunks) {
+        place_command(device, stream, command);
+        command->ended = true;
+    }
+    return command->ended && !command->chunks;
+}
+
+/* Writes the completion of the oldest command. */
+static bool report_oldest(struct backend_device *device, struct stream *stream,
+                          struct backend_completion *out)
+{
+    const struct command *command = stream->first;
+    *out = (struct backend_completion){.tag = command->tag,
+                                       .status = command->status,
+                                       .start_s = command->start_s,
+                                       .end_s = command->end_s};
+    return duet__complete(out, &stream->end_s, &device->reasons, &command->reason,
+                          duet__opencl_text);
+}
+
+size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max)
+{
+    size_t taken = 0;
+    device->reasons.used = 0;
+    for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
+        struct stream *stream = &device->streams[i];
+        if (stream->chunk_count)
+            empty_buffers(device, stream);
+        if (stream->waiting)
+            feed_stream(device, stream);
+        while (taken < max && stream->first && look_at_oldest(device, stream)) {
+            if (!report_oldest(device, stream, &out[taken]))
+                return taken;
+            taken++;
+            command_shift(device, stream);
+        }
+    }
+    return taken;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ends of commands: their dates, errors, and the loss of the device. */
+
+bool duet__opencl_ended(cl_event event, const char *call, struct failure *failure)
+{
+    cl_int status = CL_QUEUED;
+    failure->call = NULL;
+    if (duet__opencl_failed(failure, "clGetEventInfo",
+                            clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
+                                           &status, NULL)))
+        return true;
+    return duet__opencl_failed(failure, call, status < 0 ? status : CL_SUCCESS) ||
+           status == CL_COMPLETE;
+}
+
+bool duet__opencl_date(const struct backend_device *device, cl_event event, cl_profiling_info which,
+                       double *date_s)
+{
+    cl_ulong date_ns = 0;
+    if (clGetEventProfilingInfo(event, which, sizeof date_ns, &date_ns, NULL) != CL_SUCCESS)
+        return false;
+    *date_s = 1e-9 * (double)(int64_t)(date_ns - device->origin_ns);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Errors                                                                                       */
+
+/* Ends all commands of a stream. What the device may still do, it does in memory that stays. */
+static void end_commands(const struct backend_device *device, struct stream *stream)
+{
+    double now_s = opencl_now(device->opencl);
+    for (struct command *command = stream->first; command; command = command->next) {
+        command->chunks = 0;
+        if (command->ended)
+            continue;
+        command->ended = true;
+        command->start_s = command->launched_s;
+        command->end_s = now_s;
+        command->status = DUET_ELOST;
+        command->reason.why = device->loss;
+    }
+    for (; stream->chunk_count; stream->chunk_count--) {
+        (void)clReleaseEvent(stream->chunks[stream->oldest].event);
+        stream->oldest = (stream->oldest + 1) % STAGING_BUFFERS;
+    }
+    stream->waiting = NULL;
+}
+
+static void lose_device(struct backend_device *device, const struct failure *failure)
+{
+    const struct backend_setup *setup = &device->opencl->setup;
+    char line[FAILURE_TEXT + 32];
+    if (backend_lost(device))
+        return;
+    (void)duet__opencl_text(device->loss, failure);
+    atomic_store_explicit(&device->head.lost, true, memory_order_release);
+    for (unsigned i = 0; i < device->stream_count; i++)
+        end_commands(device, &device->streams[i]);
+    if (!setup->say)
+        return;
+    (void)snprintf(line, sizeof line, "GPU %u is lost: %s", device->config.index, device->loss);
+    setup->say(setup->clock, line);
+}
+
+void duet__opencl_fail(struct backend_device *device, struct command *command,
+                       const struct failure *failure)
+{
+    if (duet__opencl_gone(failure->error))
+        lose_device(device, failure);
+    if (command->ended)
+        return;
+    command->ended = true;
+    command->status =
+        duet__opencl_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
+    command->reason.failure = *failure;
+    command->start_s = command->launched_s;
+    command->end_s = opencl_now(device->opencl);
 }

@@ -121,8 +121,6 @@ static inline double opencl_now(const struct opencl *opencl)
 /* opencl.c: the devices */
 
 unsigned duet__opencl_count(struct duet_message *why);
-DUET_MUST_CHECK int duet__opencl_describe(unsigned index, struct backend_info *info,
-                                          struct duet_message *message);
 /* Gives the device of this number. Returns false if there is none. */
 DUET_MUST_CHECK bool duet__opencl_id(unsigned index, cl_device_id *id);
 
@@ -162,17 +160,5 @@ void duet__opencl_fail(struct backend_device *device, struct command *command,
  */
 DUET_MUST_CHECK bool duet__opencl_date(const struct backend_device *device, cl_event event,
                                        cl_profiling_info which, double *date_s);
-
-/* Sets the dates of a command that has ended without error. */
-void duet__opencl_place(struct backend_device *device, const struct stream *stream,
-                        struct command *command);
-
-/* ------------------------------------------------------------------------------------------- */
-/* commands.c: copies in pieces                                                                 */
-
-/* Gives the waiting copies of a stream to OpenCL, as far as there are buffers. */
-void duet__opencl_feed(struct backend_device *device, struct stream *stream);
-/* Empties buffers whose pieces have ended. */
-void duet__opencl_empty(struct backend_device *device, struct stream *stream);
 
 #endif

@@ -36,25 +36,6 @@ static int opencl_links(unsigned count, struct backend_link *links, struct duet_
     return DUET_OK;
 }
 
-/*
- * There is no next_s: a callback comes on a thread of the implementation, which would have to be
- * waited for when the device is closed, and costs more than polling.
- */
-const struct duet__backend duet__backend_opencl = {
-    .name = "opencl",
-    .description = "GPUs and accelerators, by OpenCL",
-    .count = duet__opencl_count,
-    .describe = duet__opencl_describe,
-    .links = opencl_links,
-    .attach = opencl_attach,
-    .detach = opencl_detach,
-    .open = duet__opencl_open,
-    .close = duet__opencl_close,
-    .launch = duet__opencl_launch,
-    .copy = duet__opencl_copy,
-    .poll = duet__opencl_poll,
-};
-
 /* ------------------------------------------------------------------------------------------- */
 /*
  * OpenCL's devices and their properties: the GPUs and accelerators of all platforms or, if there
@@ -168,7 +149,7 @@ static uint64_t usable(uint64_t total, uint64_t object)
     return object < total - left ? object : total - left;
 }
 
-int duet__opencl_describe(unsigned index, struct backend_info *info, struct duet_message *message)
+static int opencl_describe(unsigned index, struct backend_info *info, struct duet_message *message)
 {
     /* PCI Express 3.0 x16, assumed; a calibration says better */
     static const double assumed_Bps = 12e9, assumed_s = 20e-6;
@@ -198,3 +179,22 @@ int duet__opencl_describe(unsigned index, struct backend_info *info, struct duet
                    "%.40s, %.30s, %.10s, %u compute units", name, vendor, version, (unsigned)units);
     return DUET_OK;
 }
+
+/*
+ * There is no next_s: a callback comes on a thread of the implementation, which would have to be
+ * waited for when the device is closed, and costs more than polling.
+ */
+const struct duet__backend duet__backend_opencl = {
+    .name = "opencl",
+    .description = "GPUs and accelerators, by OpenCL",
+    .count = duet__opencl_count,
+    .describe = opencl_describe,
+    .links = opencl_links,
+    .attach = opencl_attach,
+    .detach = opencl_detach,
+    .open = duet__opencl_open,
+    .close = duet__opencl_close,
+    .launch = duet__opencl_launch,
+    .copy = duet__opencl_copy,
+    .poll = duet__opencl_poll,
+};

@@ -286,7 +286,6 @@ void duet__omp_rename(struct omp_runtime *on);
 /* Waits for the children of a task, and (duet__omp_children) frees their tokens. */
 void duet__omp_wait_children(struct omp_task *task);
 void duet__omp_children(struct omp_task *task);
-void duet__omp_tokens_free(struct omp_task *task);
 int duet__omp_run_task(struct duet_expansion *expansion, const struct duet_call *call);
 int duet__omp_run_member(struct duet_expansion *expansion, const struct duet_call *call);
 

@@ -155,7 +155,7 @@ static struct duet_handle *token_of(struct omp_task *task, const void *address)
 }
 
 /* Frees the handles of a task whose children have ended; in a recording each is used once. */
-void duet__omp_tokens_free(struct omp_task *task)
+static void free_tokens(struct omp_task *task)
 {
     struct omp_tokens *tokens = &task->tokens;
     struct omp_runtime *on = task->team->on;
@@ -205,7 +205,7 @@ void duet__omp_children(struct omp_task *task)
 {
     duet__omp_wait_children(task);
     if (task->tokens.room)
-        duet__omp_tokens_free(task);
+        free_tokens(task);
 }
 
 /* An object of the type omp_depend_t. */
