@@ -7,10 +7,7 @@
  * (sums of outer products): what is read is then used by a whole row or column of the block, so
  * that a device whose memory holds a few blocks computes more than it copies.
  */
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-
+#include "workloads/kernels.h"
 #include "workloads/tiles.h"
 
 static const struct duet__parameter parameters[] = {
@@ -153,126 +150,46 @@ static const struct duet__tiled tiled = {
 /* Judging the result */
 
 /*
- * The product is not computed again: C x = C0 x + A (B x) is checked with a random vector x
- * (Freivalds, "Fast probabilistic algorithms", MFCS 1979), element by element as in BLAS's test
- * programs (xMMCH, threshold 16): by the roundoff of the sum of the absolute values of all that was
- * added. The elements of x are at least 1/2 in absolute value, so that no single wrong element of C
- * hides.
+ * The product is not computed again: C x = C0 x + A (B x) is checked with a random vector x,
+ * element by element as in BLAS's test programs (xMMCH, threshold 16): by the roundoff of the sum
+ * of the absolute values of all that was added.
  */
 
-/* A vector and, for each element, the scale of its rounding errors. */
-struct sums {
-    double *value, *gauge;
-};
+enum { X, Y, BX, VECTORS };
 
-static int sums_init(struct sums *sums, uint64_t count, struct duet_message *message)
+/* y := y - C x */
+static void subtract(void *self, uint64_t i, uint64_t j, double value)
 {
-    sums->value = calloc(count, sizeof *sums->value);
-    sums->gauge = calloc(count, sizeof *sums->gauge);
-    if (sums->value && sums->gauge)
-        return 0;
-    return duet_fail(message, DUET_ENOMEM, "no memory to judge the product: two vectors of %llu",
-                     (unsigned long long)count);
-}
-
-static void sums_fini(struct sums *sums)
-{
-    free(sums->value);
-    free(sums->gauge);
-}
-
-/* A product with a vector, computed in parts of rows. */
-struct product {
-    const struct duet__storage *matrix;
-    const struct duet__judging *how;
-    const struct sums *x;
-    struct sums *y;
-};
-
-/* Adds to rows [first, end) of y the product M x, with the initial M. */
-static void add_rows(void *self, uint64_t first, uint64_t end)
-{
-    const struct product *product = self;
-    const struct sums *x = product->x;
-    struct sums *y = product->y;
-    double column[512];
-    size_t length = sizeof column / sizeof *column;
-    for (uint64_t j = 0; j < product->matrix->cols && !duet__judging_stopped(product->how); j++) {
-        for (uint64_t i = first; i < end; i += length) {
-            size_t count = end - i < length ? (size_t)(end - i) : length;
-            duet__storage_initial_column(product->matrix, i, j, count, column);
-            for (size_t r = 0; r < count; r++) {
-                y->value[i + r] += column[r] * x->value[j];
-                y->gauge[i + r] += fabs(column[r]) * x->gauge[j];
-            }
-        }
-    }
-}
-
-/* Subtracts from rows [first, end) of y the product M x, with the present M. */
-static void subtract_rows(void *self, uint64_t first, uint64_t end)
-{
-    const struct product *product = self;
-    for (uint64_t j = 0; j < product->matrix->cols && !duet__judging_stopped(product->how); j++) {
-        for (uint64_t i = first; i < end; i++)
-            product->y->value[i] -=
-                duet__storage_value(product->matrix, i, j) * product->x->value[j];
-    }
-}
-
-static void on_all_rows(duet__part_fn *run, const struct duet__storage *matrix,
-                        const struct duet__judging *how, const struct sums *x, struct sums *y)
-{
-    struct product product = {matrix, how, x, y};
-    duet__share(matrix->rows, matrix->rows * matrix->cols, run, &product);
-}
-
-static double residual(const struct duet__tiled_data *data, const struct duet__judging *how,
-                       struct sums *x, struct sums *y, struct sums *bx)
-{
-    const struct duet__storage *matrices = data->matrices, *c = &matrices[C];
-    double roundoff = data->problem.precision == 's' ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    const struct duet__storage numbers = {.element_bytes = 8,
-                                          .contents = DUET__RANDOM,
-                                          .key = duet__data_key(data->problem.seed, C + 1)};
-    for (uint64_t j = 0; j < c->cols; j++) {
-        double number = duet__storage_initial(&numbers, j, 0);
-        x->value[j] = number < 0 ? number - 0.5 : number + 0.5;
-        x->gauge[j] = fabs(x->value[j]);
-    }
-    on_all_rows(add_rows, &matrices[B], how, x, bx);
-    on_all_rows(add_rows, &matrices[A], how, bx, y);
-    on_all_rows(add_rows, c, how, x, y);
-    on_all_rows(subtract_rows, c, how, x, y);
-    double worst = 0;
-    for (uint64_t i = 0; i < c->rows; i++) {
-        double ratio = fabs(y->value[i]) / (roundoff * y->gauge[i]);
-        if (isnan(ratio))
-            return ratio;
-        worst = fmax(worst, ratio);
-    }
-    return worst;
+    struct duet__vector *v = self;
+    v[Y].value[i] -= value * v[X].value[j];
 }
 
 static int gemm_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
                        struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    struct sums x = {0}, y = {0}, bx = {0};
+    const struct duet__storage *a = &made->matrices[A], *b = &made->matrices[B];
+    const struct duet__storage *c = &made->matrices[C];
+    uint64_t longest = c->rows > c->cols ? c->rows : c->cols;
+    struct duet__vector v[VECTORS];
     *verdict =
         (struct duet__verdict){.formula =
                                    "max |C x - (C0 x + A B x)| / (eps (|C0| |x| + |A| |B| |x|))",
                                .threshold = 16};
-    int error = sums_init(&x, made->matrices[C].cols, message);
-    if (!error)
-        error = sums_init(&y, made->matrices[C].rows, message);
-    if (!error)
-        error = sums_init(&bx, made->matrices[B].rows, message);
-    if (!error)
-        verdict->residual = residual(made, how, &x, &y, &bx);
-    sums_fini(&x);
-    sums_fini(&y);
-    sums_fini(&bx);
+    longest = b->rows > longest ? b->rows : longest;
+    int error = duet__vectors_init(v, VECTORS, longest);
+    if (error) {
+        error = duet_fail(message, error, "no memory to judge the product: two vectors of %llu",
+                          (unsigned long long)longest);
+    } else {
+        duet__vector_draw(&v[X], c->cols, duet__data_key(made->problem.seed, C + 1));
+        duet__vector_add_initial(b, how, &v[X], &v[BX]);
+        duet__vector_add_initial(a, how, &v[BX], &v[Y]);
+        duet__vector_add_initial(c, how, &v[X], &v[Y]);
+        duet__each_element(c, how, subtract, v, false);
+        verdict->residual = duet__vector_error(&v[Y], c->rows, c->element_bytes);
+    }
+    duet__vectors_fini(v, VECTORS);
     return error;
 }
 

@@ -110,6 +110,39 @@ DUET_MUST_CHECK int duet__judge_factors(void *data, const struct duet__judging *
                                         struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
+/*
+ * Judging products by a random vector (Freivalds, "Fast probabilistic algorithms", MFCS 1979), in
+ * extended precision: diagonals are large, and later sums would be rounded once a term.
+ */
+
+/* A vector, and the scale of its rounding errors: the same sums of absolute values. */
+struct duet__vector {
+    long double *value;
+    double *gauge;
+};
+
+/* Make vectors of n zeros, and free them, even after an error. DUET_ENOMEM. */
+DUET_MUST_CHECK int duet__vectors_init(struct duet__vector *vectors, unsigned count, uint64_t n);
+void duet__vectors_fini(struct duet__vector *vectors, unsigned count);
+
+/* Draws elements of at least 1/2 in absolute value, so that no single wrong element hides. */
+void duet__vector_draw(struct duet__vector *x, uint64_t n, uint64_t key);
+
+/* Adds A x to y, with A as it was filled; of lower tiles alone A is symmetric. */
+void duet__vector_add_initial(const struct duet__storage *a, const struct duet__judging *how,
+                              const struct duet__vector *x, struct duet__vector *y);
+
+/* Called with the stored element (i, j) of a matrix. */
+typedef void duet__element_fn(void *self, uint64_t i, uint64_t j, double value);
+
+/* Calls `fn` for all elements, on several threads, each with whole columns, or with whole rows. */
+void duet__each_element(const struct duet__storage *a, const struct duet__judging *how,
+                        duet__element_fn *fn, void *self, bool by_column);
+
+/* Returns the largest element of y by its gauge times the unit roundoff; NaN if one is. */
+double duet__vector_error(const struct duet__vector *y, uint64_t n, size_t element_bytes);
+
+/* ------------------------------------------------------------------------------------------- */
 /* The libraries behind the kernels, for people: names, and whether they can be opened. */
 
 /* The BLAS that kernels on CPUs call. */

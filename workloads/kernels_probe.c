@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges factorisations too large to be multiplied out: the product of the factors and the initial
- * matrix are both applied to a random vector (Freivalds, "Fast probabilistic algorithms", MFCS
- * 1979), in extended precision. Takes n^2 operations instead of n^3.
+ * Judging by a random vector. Factorisations too large to be multiplied out: the product of the
+ * factors and the initial matrix are both applied to it, in n^2 operations instead of n^3.
  */
 #include <float.h>
 #include <math.h>
@@ -13,57 +12,69 @@
 
 enum { PIECE = 512 /* elements of a column of A made at a time */ };
 
-/* A vector, and the scale of its rounding errors: the same sums of absolute values. Longer than
- * double, since diagonals are large: later sums would be rounded once a term. */
-struct vector {
-    long double *value;
-    double *gauge;
-};
-
-struct probe {
-    const struct duet__storage *a;
-    const struct duet__judging *how;
-    const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
-    struct vector x, y, product, truth;
-};
-
-static int vector_init(struct vector *vector, uint64_t n)
+int duet__vectors_init(struct duet__vector *vectors, unsigned count, uint64_t n)
 {
-    vector->value = calloc(n, sizeof *vector->value);
-    vector->gauge = calloc(n, sizeof *vector->gauge);
-    return vector->value && vector->gauge ? 0 : DUET_ENOMEM;
+    int error = 0;
+    for (unsigned v = 0; v < count; v++) {
+        vectors[v].value = calloc(n, sizeof *vectors[v].value);
+        vectors[v].gauge = calloc(n, sizeof *vectors[v].gauge);
+        error = vectors[v].value && vectors[v].gauge ? error : DUET_ENOMEM;
+    }
+    return error;
 }
 
-static void vector_fini(struct vector *vector)
+void duet__vectors_fini(struct duet__vector *vectors, unsigned count)
 {
-    free(vector->value);
-    free(vector->gauge);
+    for (unsigned v = 0; v < count; v++) {
+        free(vectors[v].value);
+        free(vectors[v].gauge);
+    }
 }
 
-static void add_term(struct vector *to, uint64_t i, double factor, const struct vector *from,
-                     uint64_t j)
+void duet__vector_draw(struct duet__vector *x, uint64_t n, uint64_t key)
+{
+    const struct duet__storage numbers = {.element_bytes = 8, .contents = DUET__RANDOM, .key = key};
+    for (uint64_t j = 0; j < n; j++) {
+        double number = duet__storage_initial(&numbers, j, 0);
+        x->gauge[j] = fabs(number) + 0.5;
+        x->value[j] = number < 0 ? -x->gauge[j] : x->gauge[j];
+    }
+}
+
+double duet__vector_error(const struct duet__vector *y, uint64_t n, size_t element_bytes)
+{
+    double roundoff = element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2, worst = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        double ratio = fabs((double)y->value[i]) / (roundoff * y->gauge[i]);
+        if (isnan(ratio))
+            return ratio;
+        worst = fmax(worst, ratio);
+    }
+    return worst;
+}
+
+static void add_term(struct duet__vector *to, uint64_t i, double factor,
+                     const struct duet__vector *from, uint64_t j)
 {
     to->value[i] += factor * from->value[j];
     to->gauge[i] += fabs(factor) * from->gauge[j];
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The factors, column by column of their tiles                                                 */
+/* The elements that are stored, column by column of their tiles                                */
 
-/* Called with element (i, j) of the matrix of factors. */
-typedef void element_fn(struct probe *probe, uint64_t i, uint64_t j, double value);
-
-/* A pass over all elements, on several threads, each with whole columns, or with whole rows. */
 struct pass {
-    struct probe *probe;
-    element_fn *fn;
+    const struct duet__storage *matrix;
+    const struct duet__judging *how;
+    duet__element_fn *fn;
+    void *self;
     bool by_column;
 };
 
 /* Passes over rows [first, end) of a column, all in one tile. */
 static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end, uint64_t j)
 {
-    const struct duet__storage *a = pass->probe->a;
+    const struct duet__storage *a = pass->matrix;
     double piece[PIECE];
     size_t ld;
     const char *tile =
@@ -75,7 +86,7 @@ static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end
             piece[r] = a->element_bytes == 4 ? (double)((const float *)column)[i - first + r]
                                              : ((const double *)column)[i - first + r];
         for (size_t r = 0; r < count; r++)
-            pass->fn(pass->probe, i + r, j, piece[r]);
+            pass->fn(pass->self, i + r, j, piece[r]);
     }
 }
 
@@ -83,10 +94,10 @@ static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end
 static void each_of_part(void *self, uint64_t first, uint64_t end)
 {
     const struct pass *pass = self;
-    const struct duet__storage *a = pass->probe->a;
+    const struct duet__storage *a = pass->matrix;
     uint64_t j = pass->by_column ? first : 0, last_col = pass->by_column ? end : a->cols;
     uint64_t last_row = pass->by_column ? a->rows : end, stop;
-    for (; j < last_col && !duet__judging_stopped(pass->probe->how); j++) {
+    for (; j < last_col && !duet__judging_stopped(pass->how); j++) {
         uint64_t top = a->lower ? j - j % a->tile_cols : 0; /* first stored row */
         for (uint64_t i = pass->by_column || first < top ? top : first; i < last_row; i = stop) {
             stop = i - i % a->tile_rows + a->tile_rows;
@@ -96,114 +107,99 @@ static void each_of_part(void *self, uint64_t first, uint64_t end)
     }
 }
 
-static void each_element(struct probe *probe, element_fn *fn, bool by_column)
+void duet__each_element(const struct duet__storage *a, const struct duet__judging *how,
+                        duet__element_fn *fn, void *self, bool by_column)
 {
-    const struct duet__storage *a = probe->a;
-    struct pass pass = {probe, fn, by_column};
-    duet__share(a->rows, a->rows * a->cols, each_of_part, &pass);
-}
-
-/* y := L' x */
-static void transposed(struct probe *probe, uint64_t i, uint64_t j, double value)
-{
-    if (i >= j)
-        add_term(&probe->y, j, value, &probe->x, i);
-}
-
-/* y := U x */
-static void upper(struct probe *probe, uint64_t i, uint64_t j, double value)
-{
-    if (i <= j)
-        add_term(&probe->y, i, value, &probe->x, j);
-}
-
-/* product := L y */
-static void lower(struct probe *probe, uint64_t i, uint64_t j, double value)
-{
-    if (i >= j)
-        add_term(&probe->product, i, value, &probe->y, j);
-}
-
-/* product := L y with a unit diagonal, which is not stored */
-static void unit_lower(struct probe *probe, uint64_t i, uint64_t j, double value)
-{
-    if (i >= j)
-        add_term(&probe->product, i, i == j ? 1 : value, &probe->y, j);
+    struct pass pass = {a, how, fn, self, by_column};
+    duet__share(by_column ? a->cols : a->rows, a->rows * a->cols, each_of_part, &pass);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The matrix as it was filled                                                                  */
 
-/* Computes rows [first, end) of truth := A x from stored elements: of a symmetric A the lower
+struct product {
+    const struct duet__storage *matrix;
+    const struct duet__judging *how;
+    const struct duet__vector *x;
+    struct duet__vector *y;
+};
+
+/* Adds to rows [first, end) of y the product A x from stored elements: of a symmetric A the lower
  * triangle. */
 static void initial_rows(void *self, uint64_t first, uint64_t end)
 {
-    struct probe *probe = self;
+    const struct product *p = self;
     double piece[PIECE];
-    for (uint64_t j = 0; j < probe->a->rows && !duet__judging_stopped(probe->how); j++) {
-        for (uint64_t i = probe->a->lower && first < j ? j : first; i < end; i += PIECE) {
+    for (uint64_t j = 0; j < p->matrix->cols && !duet__judging_stopped(p->how); j++) {
+        for (uint64_t i = p->matrix->lower && first < j ? j : first; i < end; i += PIECE) {
             size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
-            duet__storage_initial_column(probe->a, i, j, count, piece);
+            duet__storage_initial_column(p->matrix, i, j, count, piece);
             for (size_t r = 0; r < count; r++)
-                add_term(&probe->truth, i + r, piece[r], &probe->x, j);
+                add_term(p->y, i + r, piece[r], p->x, j);
         }
     }
 }
 
-/* Adds (A above its diagonal) x, the mirrored columns, to rows [first, end) of truth. */
+/* Adds (A above its diagonal) x, the mirrored columns, to rows [first, end) of y. */
 static void initial_mirrors(void *self, uint64_t first, uint64_t end)
 {
-    struct probe *probe = self;
+    const struct product *p = self;
     double piece[PIECE];
-    uint64_t n = probe->a->rows;
-    for (uint64_t j = first; j < end && !duet__judging_stopped(probe->how); j++) {
+    uint64_t n = p->matrix->rows;
+    for (uint64_t j = first; j < end && !duet__judging_stopped(p->how); j++) {
         for (uint64_t i = j + 1; i < n; i += PIECE) {
             size_t count = n - i < PIECE ? (size_t)(n - i) : PIECE;
-            duet__storage_initial_column(probe->a, i, j, count, piece);
+            duet__storage_initial_column(p->matrix, i, j, count, piece);
             for (size_t r = 0; r < count; r++)
-                add_term(&probe->truth, j, piece[r], &probe->x, i + r);
+                add_term(p->y, j, piece[r], p->x, i + r);
         }
     }
 }
 
-static void apply_initial(struct probe *probe)
+void duet__vector_add_initial(const struct duet__storage *a, const struct duet__judging *how,
+                              const struct duet__vector *x, struct duet__vector *y)
 {
-    uint64_t n = probe->a->rows;
-    duet__share(n, n * n, initial_rows, probe);
-    if (probe->a->lower)
-        duet__share(n, n * n, initial_mirrors, probe);
+    struct product product = {a, how, x, y};
+    duet__share(a->rows, a->rows * a->cols, initial_rows, &product);
+    if (a->lower)
+        duet__share(a->rows, a->rows * a->cols, initial_mirrors, &product);
 }
 
-static void draw(struct probe *probe)
+/* ------------------------------------------------------------------------------------------- */
+/* Factorisations                                                                               */
+
+enum { X, Y, PRODUCT, TRUTH, VECTORS };
+
+/* y := L' x */
+static void transposed(void *self, uint64_t i, uint64_t j, double value)
 {
-    const struct duet__storage numbers = {.element_bytes = 8,
-                                          .contents = DUET__RANDOM,
-                                          .key = duet__data_key(probe->a->key, 1)};
-    for (uint64_t j = 0; j < probe->a->rows; j++) {
-        double number = duet__storage_initial(&numbers, j, 0);
-        probe->x.gauge[j] = fabs(number) + 0.5;
-        probe->x.value[j] = number < 0 ? -probe->x.gauge[j] : probe->x.gauge[j];
-    }
+    struct duet__vector *v = self;
+    if (i >= j)
+        add_term(&v[Y], j, value, &v[X], i);
 }
 
-static double judge(struct probe *probe)
+/* y := U x */
+static void upper(void *self, uint64_t i, uint64_t j, double value)
 {
-    double roundoff = probe->a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    double worst = 0;
-    draw(probe);
-    each_element(probe, probe->a->lower ? transposed : upper, probe->a->lower);
-    each_element(probe, probe->a->lower ? lower : unit_lower, false);
-    apply_initial(probe);
-    for (uint64_t i = 0; i < probe->a->rows; i++) {
-        uint64_t row = probe->rows ? probe->rows[i] : i;
-        double gauge = probe->product.gauge[i] + probe->truth.gauge[row];
-        double error = (double)(probe->product.value[i] - probe->truth.value[row]);
-        double ratio = fabs(error) / (roundoff * gauge);
-        if (isnan(ratio))
-            return ratio;
-        worst = fmax(worst, ratio);
-    }
-    return worst;
+    struct duet__vector *v = self;
+    if (i <= j)
+        add_term(&v[Y], i, value, &v[X], j);
+}
+
+/* product := L y */
+static void lower(void *self, uint64_t i, uint64_t j, double value)
+{
+    struct duet__vector *v = self;
+    if (i >= j)
+        add_term(&v[PRODUCT], i, value, &v[Y], j);
+}
+
+/* product := L y with a unit diagonal, which is not stored */
+static void unit_lower(void *self, uint64_t i, uint64_t j, double value)
+{
+    struct duet__vector *v = self;
+    if (i >= j)
+        add_term(&v[PRODUCT], i, i == j ? 1 : value, &v[Y], j);
 }
 
 static int no_memory(const struct duet__storage *a, struct duet_message *message)
@@ -212,21 +208,28 @@ static int no_memory(const struct duet__storage *a, struct duet_message *message
                      (unsigned long long)a->rows);
 }
 
+/* Row i of P A is row rows[i] of A; NULL: P = I. */
 static int probe_factors(const struct duet__storage *a, const uint64_t *rows,
                          const struct duet__judging *how, double *residual,
                          struct duet_message *message)
 {
-    struct probe probe = {.a = a, .how = how, .rows = rows};
-    struct vector *vectors[] = {&probe.x, &probe.y, &probe.product, &probe.truth};
-    int error = 0;
-    for (unsigned v = 0; v < 4; v++)
-        error = vector_init(vectors[v], a->rows) ? DUET_ENOMEM : error;
-    if (error)
+    struct duet__vector v[VECTORS];
+    int error = duet__vectors_init(v, VECTORS, a->rows);
+    if (error) {
         error = no_memory(a, message);
-    else
-        *residual = judge(&probe);
-    for (unsigned v = 0; v < 4; v++)
-        vector_fini(vectors[v]);
+    } else {
+        duet__vector_draw(&v[X], a->rows, duet__data_key(a->key, 1));
+        duet__each_element(a, how, a->lower ? transposed : upper, v, a->lower);
+        duet__each_element(a, how, a->lower ? lower : unit_lower, v, false);
+        duet__vector_add_initial(a, how, &v[X], &v[TRUTH]);
+        for (uint64_t i = 0; i < a->rows; i++) {
+            uint64_t row = rows ? rows[i] : i;
+            v[PRODUCT].value[i] -= v[TRUTH].value[row];
+            v[PRODUCT].gauge[i] += v[TRUTH].gauge[row];
+        }
+        *residual = duet__vector_error(&v[PRODUCT], a->rows, a->element_bytes);
+    }
+    duet__vectors_fini(v, VECTORS);
     return error;
 }
 
