@@ -190,12 +190,12 @@ static bool is_contiguous(const struct duet_call *call)
     return call->buffer_count == 2 || call->buffers[1].ld >= panel_rows(call);
 }
 
-static void copy_columns(const struct duet_buffer *to, const struct duet_buffer *from)
+/* Copies all elements, or those on and above the diagonal. */
+static void copy_tile(const struct duet_buffer *to, const struct duet_buffer *from, bool upper)
 {
     for (size_t j = 0; j < to->cols; j++)
-        memcpy((char *)to->data + j * to->ld * to->element_bytes,
-               (char *)from->data + j * from->ld * from->element_bytes,
-               to->rows * to->element_bytes);
+        memcpy(duet__window(to, 0, j, 1, 1).data, duet__window(from, 0, j, 1, 1).data,
+               (upper ? j + 1 : to->rows) * to->element_bytes);
 }
 
 /* Copies the tiles into the panel, or back out of it. */
@@ -205,7 +205,7 @@ static void copy_panel(const struct duet_call *call, const struct duet_buffer *p
     for (size_t t = 1; t < call->buffer_count; t++) {
         const struct duet_buffer *tile = &call->buffers[t];
         struct duet_buffer window = duet__window(panel, row, 0, tile->rows, tile->cols);
-        copy_columns(back ? tile : &window, back ? &window : tile);
+        copy_tile(back ? tile : &window, back ? &window : tile, false);
         row += tile->rows;
     }
 }
@@ -361,14 +361,6 @@ static int transform(const struct duet_call *call, const struct duet_buffer *v,
     duet__blas_trsm(DUET__LEFT_LOWER_UNIT, &l, upper);
     duet__blas_gemm(false, -1, &below, upper, lower);
     return 0;
-}
-
-/* Copies all elements, or those on and above the diagonal. */
-static void copy_tile(const struct duet_buffer *to, const struct duet_buffer *from, bool upper)
-{
-    for (size_t j = 0; j < to->cols; j++)
-        memcpy(duet__window(to, 0, j, 1, 1).data, duet__window(from, 0, j, 1, 1).data,
-               (upper ? j + 1 : to->rows) * to->element_bytes);
 }
 
 /* Factorises the panel at `first` in `room`, which holds as many columns of both tiles. */
