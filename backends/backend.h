@@ -287,4 +287,16 @@ struct duet__backend {
 const struct duet__backend *duet__backend_find(const char *name);
 const struct duet__backend *duet__backend_at(size_t index);
 
+/* ------------------------------------------------------------------------------------------- */
+/* common.c: files of Linux                                                                     */
+
+/*
+ * Reads the first line of a file, without its end. Returns false, and "", if it is not there or
+ * longer than `size`.
+ */
+bool duet__read_line(const char *path, char *line, size_t size);
+
+/* True if a list of Linux ("0-5,12") contains this number. */
+bool duet__is_listed(const char *list, unsigned number);
+
 #endif

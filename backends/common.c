@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of architectures, statuses, and the usage of threads. */
+/* Files of Linux, names of architectures, statuses, and the usage of threads. */
 #include "backends/common.h"
 
 #include <ctype.h>
@@ -8,6 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+
+bool duet__read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    bool whole = file && fgets(line, (int)size, file) && (strchr(line, '\n') || feof(file));
+    if (file)
+        (void)fclose(file);
+    line[whole ? strcspn(line, "\n") : 0] = '\0';
+    return whole;
+}
+
+bool duet__is_listed(const char *list, unsigned number)
+{
+    while (*list >= '0' && *list <= '9') {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        if (first <= number && number <= last)
+            return true;
+        list = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
 
 void duet__arch_name(char arch[DUET_NAME_MAX], const char *name)
 {

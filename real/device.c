@@ -462,32 +462,31 @@ static bool does_pin(const struct real *real, const struct use *use)
     return use->backend->pin && use->attached && !(real->pace.scale > 0);
 }
 
-int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message)
+/* Page-locks, or ends that, at all backends that do. Returns the first error, with its message. */
+static int pin_all(const struct real *real, bool pins, void *data, size_t bytes,
+                   struct duet_message *message)
 {
-    const struct real *real = engine;
     int error = DUET_OK;
     for (unsigned i = 0; i < real->use_count; i++) {
         const struct use *use = &real->uses[i];
-        int status = does_pin(real, use)
-                         ? use->backend->pin(use->shared, data, bytes, error ? NULL : message)
-                         : DUET_OK;
+        struct duet_message *first = error ? NULL : message;
+        if (!does_pin(real, use))
+            continue;
+        int status = pins ? use->backend->pin(use->shared, data, bytes, first)
+                          : use->backend->unpin(use->shared, data, first);
         error = error ? error : status;
     }
     return error;
 }
 
+int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message)
+{
+    return pin_all(engine, true, data, bytes, message);
+}
+
 int duet__real_unpin(void *engine, void *data, struct duet_message *message)
 {
-    const struct real *real = engine;
-    int error = DUET_OK;
-    for (unsigned i = 0; i < real->use_count; i++) {
-        const struct use *use = &real->uses[i];
-        int status = does_pin(real, use)
-                         ? use->backend->unpin(use->shared, data, error ? NULL : message)
-                         : DUET_OK;
-        error = error ? error : status;
-    }
-    return error;
+    return pin_all(engine, false, data, 0, message);
 }
 
 /* Returns the first backend that uses marks: a handle has one mark. */

@@ -374,33 +374,22 @@ static const double CLAIMED_GTPS = 2.5;
 /* ------------------------------------------------------------------------------------------- */
 /* Reading                                                                                      */
 
-/*
- * Reads the first line of FOLDER/NAME, without its end. Returns false, and "", if it is not there
- * or too long.
- */
-static bool read_line(const char *folder, const char *name, char *to, size_t size)
+/* Reads the first line of FOLDER/NAME; "" if it is not there or too long. */
+static void read_file(const char *folder, const char *name, char *to, size_t size)
 {
     char path[PATH_MAX];
-    *to = '\0';
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return false;
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    bool whole = fgets(to, (int)size, file) && (strchr(to, '\n') || feof(file));
-    (void)fclose(file);
-    if (!whole)
-        *to = '\0';
-    to[strcspn(to, "\n")] = '\0';
-    return whole;
+    *to = '\0';
+    if (length > 0 && (size_t)length < sizeof path)
+        (void)duet__read_line(path, to, size);
 }
 
 /* Reads "8.0 GT/s PCIe" or "2.5 GT/s": 8 or 2.5, whatever the locale's decimal point is. */
 static double read_speed(const char *folder, const char *name)
 {
     char text[64], *end;
-    if (!read_line(folder, name, text, sizeof text) || !isdigit((unsigned char)*text))
+    read_file(folder, name, text, sizeof text);
+    if (!isdigit((unsigned char)*text))
         return 0;
     unsigned long whole = strtoul(text, &end, 10);
     double speed = (double)whole;
@@ -415,7 +404,8 @@ static double read_speed(const char *folder, const char *name)
 static unsigned read_lanes(const char *folder, const char *name)
 {
     char text[64];
-    if (!read_line(folder, name, text, sizeof text) || !isdigit((unsigned char)*text))
+    read_file(folder, name, text, sizeof text);
+    if (!isdigit((unsigned char)*text))
         return 0;
     unsigned long lanes = strtoul(text, NULL, 10);
     return lanes <= 32 ? (unsigned)lanes : 0;
@@ -482,7 +472,7 @@ void duet__pci_read(const char *root, const char *address, struct pci_path *path
     if (!is_address(address) || length < 0 || (size_t)length >= sizeof link ||
         !realpath(link, folder))
         return;
-    (void)read_line(folder, "local_cpulist", path->processors, sizeof path->processors);
+    read_file(folder, "local_cpulist", path->processors, sizeof path->processors);
     read_ports(folder, path);
 }
 

@@ -206,9 +206,9 @@ static int count_cpus(struct parts *parts, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void set_name(char to[DUET_NAME_MAX], const char *what, unsigned number, const char *rest)
+static void set_name(char to[DUET_NAME_MAX], const char *what, unsigned number)
 {
-    (void)snprintf(to, DUET_NAME_MAX, "%s%u%s", what, number, rest);
+    (void)snprintf(to, DUET_NAME_MAX, "%s%u", what, number);
 }
 
 /* Numbers the architectures, each name once, in order of appearance. Returns their number. */
@@ -275,7 +275,7 @@ static void fill_workers(const struct parts *parts, struct duet_machine *machine
         struct duet_worker *worker = &machine->workers[w];
         bool device = w >= parts->cpus;
         unsigned number = device ? w - parts->cpus : w;
-        set_name(worker->name, device ? "gpu" : CPU, number, "");
+        set_name(worker->name, device ? "gpu" : CPU, number);
         worker->arch = device ? parts->devices[number].arch : 0;
         worker->node = device ? 1 + number : DUET_HOST;
         worker->window = !device ? 1 : wanted ? wanted : 2;
@@ -301,7 +301,7 @@ static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
     for (unsigned d = 0; d < parts->device_count; d++) {
         struct duet_node *node = &machine->nodes[1 + d];
         uint64_t there = parts->devices[d].info.memory_bytes;
-        set_name(node->name, "gpu", d, "");
+        set_name(node->name, "gpu", d);
         node->capacity_bytes = wanted ? wanted : share_of(parts->config, there);
         if (!parts->config->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,

@@ -233,13 +233,9 @@ enum { LOOKS_IN_A_ROW = 3 };
 /* True if this thread of the process runs, or waits for a core. Linux: proc(5). */
 static bool is_running(const char *thread)
 {
-    char path[64], line[128] = "";
+    char path[64], line[1024];
     (void)snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
-    FILE *file = fopen(path, "r");
-    bool known = file && fgets(line, sizeof line, file);
-    if (file)
-        (void)fclose(file);
-    const char *name_end = known ? strrchr(line, ')') : NULL;
+    const char *name_end = duet__read_line(path, line, sizeof line) ? strrchr(line, ')') : NULL;
     return name_end && !strncmp(name_end, ") R", 3);
 }
 

@@ -184,26 +184,11 @@ unsigned duet__places_processor(const struct places *places, unsigned place)
     return places->all[place].processor;
 }
 
-/* True if a list of Linux ("0-5,12") contains this number. */
-static bool is_listed(const char *list, unsigned number)
-{
-    while (*list >= '0' && *list <= '9') {
-        char *end;
-        unsigned long first = strtoul(list, &end, 10), last = first;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        if (first <= number && number <= last)
-            return true;
-        list = *end == ',' ? end + 1 : end;
-    }
-    return false;
-}
-
 int duet__places_near(const struct places *places, const char *processors)
 {
     int near = -1;
     for (unsigned i = 0; i < places->count; i++) {
-        if (!is_listed(processors, places->all[i].processor))
+        if (!duet__is_listed(processors, places->all[i].processor))
             continue;
         if (near >= 0 && places->all[i].socket != (unsigned)near)
             return -1;
@@ -399,21 +384,11 @@ enum { LINE = 4096 };
 
 enum { FIELD = 64 };
 
-/* Reads the first line of a file, "" if there is none. */
-static void read_line(const char *path, char line[FIELD])
-{
-    FILE *file = fopen(path, "r");
-    if (!file || !fgets(line, FIELD, file))
-        *line = '\0';
-    if (file)
-        (void)fclose(file);
-}
-
 /* Returns the cores of one group: "200000 100000" is two, "max 100000" unlimited. */
 static uint64_t cores_of(const char *path)
 {
     char line[FIELD], *end = NULL;
-    read_line(path, line);
+    (void)duet__read_line(path, line, sizeof line);
     double quota = strtod(line, &end), period = strtod(end, NULL);
     if (end == line || !(quota > 0) || !(period > 0) || quota / period > INT_MAX)
         return UINT64_MAX;
@@ -428,7 +403,7 @@ static uint64_t cores_of(const char *path)
 static uint64_t bytes_of(const char *path)
 {
     char line[FIELD], *end = NULL;
-    read_line(path, line);
+    (void)duet__read_line(path, line, sizeof line);
     unsigned long long bytes = strtoull(line, &end, 10);
     return end == line || *line == '-' ? UINT64_MAX : bytes;
 }

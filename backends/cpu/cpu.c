@@ -14,33 +14,17 @@ struct backend_device {
     char unused;
 };
 
-/* True if a processor below `processor` is on the list ("0,64" or "2-3") and may be used. */
-static bool lower_on_list(const char *list, const cpu_set_t *set, long processor)
-{
-    while (*list >= '0' && *list <= '9') {
-        char *end = NULL;
-        long first = strtol(list, &end, 10), last = first;
-        if (*end == '-')
-            last = strtol(end + 1, &end, 10);
-        for (long sibling = first; sibling <= last && sibling < processor; sibling++)
-            if (CPU_ISSET((size_t)sibling, set))
-                return true;
-        list = *end == ',' ? end + 1 : end;
-    }
-    return false;
-}
-
 /* True if no lower-numbered hardware thread of the same core may be used. */
 static bool first_of_its_core(const cpu_set_t *set, int processor)
 {
-    char path[96], list[256] = "";
+    char path[96], list[256];
     (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
                    processor);
-    FILE *file = fopen(path, "r");
-    bool known = file && fgets(list, sizeof list, file);
-    if (file)
-        (void)fclose(file);
-    return !known || !lower_on_list(list, set, processor);
+    (void)duet__read_line(path, list, sizeof list);
+    for (int sibling = 0; sibling < processor; sibling++)
+        if (CPU_ISSET(sibling, set) && duet__is_listed(list, (unsigned)sibling))
+            return false;
+    return true;
 }
 
 /*
