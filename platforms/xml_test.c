@@ -2,7 +2,7 @@
 /* SimGrid platforms: written and read back equal; foreign files with the minimum. */
 #include <glib/gstdio.h>
 
-#include "platforms/testing.h"
+#include "platforms/testing_draft.h"
 
 /* A directory of its own for each test. */
 struct place {
@@ -33,19 +33,6 @@ static void write_xml(const struct duet_machine *m, const struct duet__platform 
     WORKS(duet__platform_write_xml(m, from, path, hear()));
 }
 
-static void assert_equal_times(const struct duet__calibration *a, const struct duet__calibration *b)
-{
-    g_assert_cmpuint(a->count, ==, b->count);
-    for (size_t i = 0; i < a->count; i++) {
-        g_assert_cmpstr(a->curves[i].kernel, ==, b->curves[i].kernel);
-        g_assert_cmpstr(a->curves[i].arch, ==, b->curves[i].arch);
-        g_assert_cmpuint(a->curves[i].count, ==, b->curves[i].count);
-        for (size_t j = 0; j < a->curves[i].count; j++)
-            g_assert_cmpmem(&a->curves[i].points[j], offsetof(struct duet__point, origin),
-                            &b->curves[i].points[j], offsetof(struct duet__point, origin));
-    }
-}
-
 static void round_trip(const struct duet__platform *p, const struct duet__platform_options *options)
 {
     struct place place = make_place();
@@ -56,7 +43,7 @@ static void round_trip(const struct duet__platform *p, const struct duet__platfo
     q = load(place.xml);
     again = build(q, -1, -1);
     assert_equal_machines(&m, &again);
-    assert_equal_times(&p->calibration, &q->calibration);
+    assert_equal_calibrations(&p->calibration, &q->calibration);
     if (p->origin)
         g_assert_cmpstr(q->origin, ==, p->origin);
     g_assert_cmpuint(duet__platform_cores(q), ==, m.worker_count);

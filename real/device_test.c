@@ -183,19 +183,9 @@ static void test_close_in_the_middle(void)
 {
     for (unsigned round = 0; round < 10; round++) {
         struct testing t = {.cpus = round % 2, .gpus = 3};
-        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
-        struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
-        struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
         uint64_t cells[CELLS] = {0};
-        struct duet_handle *handles[CELLS];
-        for (unsigned c = 0; c < CELLS; c++)
-            testing_must(core,
-                         duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
-        for (unsigned i = 0; i < 500; i++) {
-            accesses[0].handle = handles[i % CELLS];
-            accesses[1].handle = handles[i * 7 % CELLS];
-            testing_submit(core, codelet, accesses, 2, NULL, 0);
-        }
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+        submit_mixes(core, cells, 500);
         if (round % 4 < 2)
             duet_cancel(core);
     }

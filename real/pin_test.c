@@ -163,19 +163,9 @@ static void subprocess_given_up(void)
                             .gpus = 2,
                             .gpu_memory_bytes = round % 4 < 2 ? 0 : 8 << 8,
                             .lose = round % 8 < 4 ? NULL : "gpu0@40"};
-        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
-        struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
-        struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
         uint64_t cells[CELLS] = {0};
-        struct duet_handle *handles[CELLS];
-        for (unsigned c = 0; c < CELLS; c++)
-            testing_must(core,
-                         duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
-        for (unsigned i = 0; i < 300; i++) {
-            accesses[0].handle = handles[i % CELLS];
-            accesses[1].handle = handles[i * 7 % CELLS];
-            testing_submit(core, codelet, accesses, 2, NULL, 0);
-        }
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
+        submit_mixes(core, cells, 300);
         duet_cancel(core);
     }
 }

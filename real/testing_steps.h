@@ -25,6 +25,21 @@ static inline int mix_all(const struct duet_call *call)
     return DUET_OK;
 }
 
+/* Submits so many tasks, each of which mixes one of `cells` into another, whatever comes of it. */
+static inline void submit_mixes(struct duet_runtime *core, uint64_t cells[CELLS], unsigned count)
+{
+    struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
+    struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
+    struct duet_handle *handles[CELLS];
+    for (unsigned c = 0; c < CELLS; c++)
+        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+    for (unsigned i = 0; i < count; i++) {
+        accesses[0].handle = handles[i % CELLS];
+        accesses[1].handle = handles[i * 7 % CELLS];
+        testing_submit(core, codelet, accesses, 2, NULL, 0);
+    }
+}
+
 struct step {
     unsigned count, cells[3];
 };

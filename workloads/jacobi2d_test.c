@@ -95,12 +95,10 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(100, 30, 'd', 0);
-    void *data = compute_right(&recorded_jacobi2d, &problem);
-    check_finds(&recorded_jacobi2d, &problem, data, GRID, 0, 0, 1e-15);
-    check_finds(&recorded_jacobi2d, &problem, data, GRID, 99, 99, 1e-3);
-    check_finds(&recorded_jacobi2d, &problem, data, GRID, 50, 3, NAN);
-    recorded_jacobi2d.discard(data);
+    static const struct change changes[] = {{GRID, 0, 0, 1e-15},
+                                            {GRID, 99, 99, 1e-3},
+                                            {GRID, 50, 3, NAN}};
+    check_damage(&recorded_jacobi2d, problem_of(100, 30, 'd', 0), changes, G_N_ELEMENTS(changes));
 }
 
 TEST_MAIN(test_counts, test_dependencies, test_failures, test_definition, test_compute, test_damage)
