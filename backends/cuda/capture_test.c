@@ -72,7 +72,7 @@ static void finish(struct backend_device *device, const char *why)
 /* Each command in flight has a capture with statuses of its own; captures go with their graph. */
 static void test_in_flight(void)
 {
-    struct user user;
+    OWNED(user_end) struct user user;
     struct duet_call calls[4];
     struct duet_message messages[4];
     number = 0;
@@ -98,13 +98,12 @@ static void test_in_flight(void)
     finish(device, "info = 7");
     duet__backend_cuda.close(device);
     repeat_end(second);
-    user_end(&user);
 }
 
 /* Kernels that cannot be captured are not tried again, and a line says so. */
 static void test_told(void)
 {
-    struct user user;
+    OWNED(user_end) struct user user;
     struct duet_call call;
     struct duet_message message;
     number = 0;
@@ -125,13 +124,12 @@ static void test_told(void)
     cannot_capture = false;
     duet__backend_cuda.close(device);
     repeat_end(repeat);
-    user_end(&user);
 }
 
 /* A launch that CUDA refuses while it is captured fails the kernel, though the graph lacks it. */
 static void test_refused_launch(void)
 {
-    struct user user;
+    OWNED(user_end) struct user user;
     struct duet_call call;
     struct duet_message message;
     number = 0;
@@ -154,7 +152,6 @@ static void test_refused_launch(void)
     launch_refused = false;
     duet__backend_cuda.close(device);
     repeat_end(repeat);
-    user_end(&user);
 }
 
 TEST_MAIN(test_in_flight, test_told, test_refused_launch)

@@ -190,7 +190,7 @@ static void test_peers(void)
 static void test_misplaced(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     unsigned char host[64];
     user_begin(&user, &config, 0);
     struct backend_device *device = user_open(&user, user_config(0, 4096));
@@ -211,8 +211,6 @@ static void test_misplaced(void)
     struct backend_copy empty = user_copy(device, true, 0, host, 0, 0, 0);
     g_assert_cmpint(duet__backend_cuda.copy(device, &empty), ==, DUET_OK);
     g_assert_cmpint(user_finish(device).status, ==, DUET_OK);
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -287,7 +285,7 @@ static void test_statuses(void)
     };
     enum { CASES = G_N_ELEMENTS(cases) };
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     struct duet_call calls[CASES];
     struct duet_message messages[CASES];
     struct job jobs[CASES];
@@ -307,8 +305,6 @@ static void test_statuses(void)
         if (cases[i].why)
             g_assert_nonnull(strstr(done.why, cases[i].why));
     }
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* More reasons than one poll can write: all come, by and by. */
@@ -316,7 +312,7 @@ static void test_many_reasons(void)
 {
     enum { MANY = 3 * TEXTS + 1 };
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     struct duet_call calls[MANY];
     struct job jobs[MANY];
     struct backend_completion done[MANY];
@@ -335,8 +331,6 @@ static void test_many_reasons(void)
             g_assert_cmpstr(done[i].why, ==, text);
         }
     }
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* Loads something first, which takes time and no processor. */
@@ -354,7 +348,7 @@ static int prepare_kernel(const struct duet_call *call)
 static void test_preparing(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     double prepared_s = 0;
     struct duet_call call = {.args = &prepared_s};
     struct backend_kernel kernel = {.tag = &call, .run = prepare_kernel, .call = &call};
@@ -365,8 +359,6 @@ static void test_preparing(void)
     g_assert_cmpint(done.status, ==, DUET_OK);
     g_assert_cmpfloat(done.start_s, >=, prepared_s);
     g_assert_cmpfloat(done.end_s, >=, done.start_s);
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* Kernels run at once, one on each stream, and end in any order. */
@@ -374,7 +366,7 @@ static void test_streams(void)
 {
     enum { STREAMS = 3, JOBS = 7 };
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     _Atomic(bool) gates[JOBS] = {false};
     _Atomic(unsigned) running = 0;
     struct job jobs[JOBS];
@@ -398,8 +390,6 @@ static void test_streams(void)
         struct backend_completion done = user_finish(device);
         g_assert_true(done.tag == &jobs[order[i]]);
     }
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* The calls of CUDA that a task costs: on its path nothing is made, registered or waited for. */

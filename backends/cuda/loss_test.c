@@ -94,7 +94,7 @@ static void test_by_kernel(void)
     static const int errors[] = {cudaErrorIllegalAddress, cudaErrorAssert, cudaErrorLaunchFailure,
                                  cudaErrorMisalignedAddress, cudaErrorLaunchTimeout};
     for (unsigned e = 0; e < G_N_ELEMENTS(errors); e++) {
-        struct scene s;
+        OWNED(end) struct scene s;
         begin(&s, 3);
         give_copies(&s);
         s.open = true;
@@ -110,7 +110,6 @@ static void test_by_kernel(void)
         }
         g_assert_cmpuint(s.user.hearing.count, ==, 0); /* the tasks say it */
         expect_gone(&s);
-        end(&s);
     }
 }
 
@@ -118,7 +117,7 @@ static void test_by_kernel(void)
 static void test_by_hardware(void)
 {
     for (unsigned k = 0; k < 2; k++) {
-        struct scene s;
+        OWNED(end) struct scene s;
         begin(&s, k ? 0 : 3);
         give_copies(&s);
         s.open = true;
@@ -130,7 +129,6 @@ static void test_by_hardware(void)
         g_assert_cmpuint(hearing_count(&s.user.hearing, k ? "illegal" : "ECC"), ==, 1);
         expect_gone(&s);
         g_assert_cmpuint(s.user.hearing.count, ==, 1);
-        end(&s);
     }
 }
 
@@ -138,14 +136,13 @@ static void test_by_hardware(void)
 static void test_close_broken(void)
 {
     for (unsigned polled = 0; polled < 2; polled++) {
-        struct scene s;
+        OWNED(end) struct scene s;
         begin(&s, FLIGHT);
         give_copies(&s);
         s.open = true;
         fake_cuda_break(0, cudaErrorIllegalAddress, 0);
         if (polled)
             (void)duet__backend_cuda.poll(s.device, s.done, 1);
-        end(&s);
     }
 }
 
@@ -156,7 +153,7 @@ static void test_close_broken(void)
 static void test_fuse(void)
 {
     for (unsigned at = 1; at < 60; at += at < 20 ? 1 : 7) {
-        struct scene s;
+        OWNED(end) struct scene s;
         begin(&s, 0);
         s.open = true;
         fake_cuda_break(0, cudaErrorIllegalAddress, at);
@@ -174,7 +171,6 @@ static void test_fuse(void)
         for (size_t i = 0; i < given; i++)
             bad += s.done[i].status != DUET_OK;
         g_assert_true((bad > 0) == backend_lost(s.device) || at > 40);
-        end(&s);
     }
 }
 
@@ -183,7 +179,7 @@ static void test_unlisted(void)
 {
     enum { UNLISTED = 730 }; /* an error that device.c does not list */
     for (unsigned lasting = 0; lasting < 2; lasting++) {
-        struct scene s;
+        OWNED(end) struct scene s;
         begin(&s, 2);
         s.open = true;
         if (lasting)
@@ -194,7 +190,6 @@ static void test_unlisted(void)
         g_assert_cmpint(s.done[0].status, ==, DUET_ETASK);
         g_assert_cmpint(s.done[1].status, ==, lasting ? DUET_ETASK : DUET_OK);
         g_assert_true(backend_lost(s.device) == (lasting > 0));
-        end(&s);
     }
 }
 
@@ -226,7 +221,7 @@ static double end_one(void *clock)
 /* An error that waits for a long queue gives no device up on which something ends meanwhile. */
 static void test_queue(void)
 {
-    struct scene s;
+    OWNED(end) struct scene s;
     struct gate *gates[G_N_ELEMENTS(queue.gates)];
     struct duet_call calls[G_N_ELEMENTS(gates)];
     begin(&s, 0);
@@ -248,7 +243,6 @@ static void test_queue(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(gates); i++)
         g_assert_cmpint(s.done[i].status, ==, DUET_OK);
     g_assert_false(backend_lost(s.device));
-    end(&s);
 }
 
 /*
@@ -305,7 +299,7 @@ static struct backend_copy across(struct backend_device *to, struct backend_devi
 /* The copy has not arrived, and the device that made it goes on. */
 static void test_peer(void)
 {
-    struct scene s;
+    OWNED(end) struct scene s;
     begin(&s, 0);
     struct backend_device *other = user_open(&s.user, user_config(1, 2 * MIB));
     struct backend_copy copy = across(other, s.device);
@@ -327,14 +321,12 @@ static void test_peer(void)
     in = user_copy(other, true, 0, s.host, 8, 1, 8);
     g_assert_cmpint(duet__backend_cuda.copy(other, &in), ==, DUET_OK);
     g_assert_cmpint(user_finish(other).status, ==, DUET_OK);
-    duet__backend_cuda.close(other);
-    end(&s);
 }
 
 /* Lost while the copy is on its way. */
 static void test_peer_in_flight(void)
 {
-    struct scene s;
+    OWNED(end) struct scene s;
     begin(&s, 0);
     struct backend_device *other = user_open(&s.user, user_config(1, 2 * MIB));
     struct backend_copy copy = across(other, s.device);
@@ -343,14 +335,12 @@ static void test_peer_in_flight(void)
     duet__cuda_lose(s.device, &failure);
     g_assert_cmpint(user_finish(other).status, ==, DUET_ELOST);
     g_assert_false(backend_lost(other));
-    duet__backend_cuda.close(other);
-    end(&s);
 }
 
 /* The device that makes the copy breaks: that is its own loss. */
 static void test_own_loss(void)
 {
-    struct scene s;
+    OWNED(end) struct scene s;
     begin(&s, 0);
     struct backend_device *other = user_open(&s.user, user_config(1, 2 * MIB));
     struct backend_copy copy = across(other, s.device);
@@ -359,8 +349,6 @@ static void test_own_loss(void)
     g_assert_cmpint(user_finish(other).status, ==, DUET_ELOST);
     g_assert_true(backend_lost(other));
     g_assert_false(backend_lost(s.device));
-    duet__backend_cuda.close(other);
-    end(&s);
 }
 
 TEST_MAIN(test_by_kernel, test_by_hardware, test_close_broken, test_fuse, test_unlisted, test_queue,

@@ -255,7 +255,7 @@ static void test_pitch(void)
 {
     enum { PITCH = 512, COLS = 20, BYTES = 100 };
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     unsigned char host[2][PITCH * COLS];
     user_begin(&user, &config, 4 * MIB);
     struct backend_device *device = user_open(&user, user_config(0, MIB));
@@ -273,8 +273,6 @@ static void test_pitch(void)
         g_assert_cmpuint(host[1][i], ==, i % PITCH < BYTES ? 7 : 9);
     g_assert_cmpuint(fake_cuda_calls("cudaMemcpy2DAsync"), ==, 0);
     g_assert_cmpuint(fake_cuda_calls("cudaMemcpyAsync"), ==, (unsigned)2 * COLS);
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 TEST_MAIN(test_pieces, test_open, test_programs, test_without_buffers, test_pitch)

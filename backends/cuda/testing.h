@@ -74,8 +74,12 @@ static inline void user_begin(struct user *user, const struct fake_cuda_config *
     ((struct cuda *)user->shared)->staging_bytes = TESTING_STAGING;
 }
 
+/* Closes the devices that are open, too. */
 static inline void user_end(struct user *user)
 {
+    const struct cuda *cuda = user->shared;
+    while (cuda->devices)
+        duet__backend_cuda.close(cuda->devices);
     duet__backend_cuda.detach(user->shared);
     (void)pthread_mutex_destroy(&user->hearing.mutex);
     g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);

@@ -56,7 +56,7 @@ static void check(const struct timings *timings, const struct backend_completion
 static void run_on(unsigned index, double anchor_age_s, unsigned kernel_streams)
 {
     const struct fake_cuda_config config = {.devices = 2};
-    struct user user;
+    OWNED(user_end) struct user user;
     struct body bodies[FLIGHT], *tags[FLIGHT];
     struct duet_call calls[FLIGHT];
     double unsure_s = 0;
@@ -82,8 +82,6 @@ static void run_on(unsigned index, double anchor_age_s, unsigned kernel_streams)
             g_assert_cmpuint(device->timings.anchors[i].users, ==, 0);
     }
     g_assert_true((moved > 0) == (anchor_age_s < 1));
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 static void test_anchors(void)
@@ -119,7 +117,7 @@ static void test_prepared(void)
 static void test_untimed(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
-    struct user user;
+    OWNED(user_end) struct user user;
     struct body bodies[FLIGHT], *tags[FLIGHT];
     struct duet_call calls[FLIGHT];
     double end_s = 0;
@@ -143,8 +141,6 @@ static void test_untimed(void)
         end_s = done.end_s;
     }
     g_assert_cmpuint(fake_cuda_calls("cudaEventElapsedTime"), ==, 0);
-    duet__backend_cuda.close(device);
-    user_end(&user);
 }
 
 /* The lists grow with what is in flight, and are kept; page-locked memory is made at once. */
