@@ -25,10 +25,10 @@ static void test_counts(void)
 {
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 6, 960}, {960 * 6 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 2; i++) {
-        void *state;
         struct duet__problem problem =
             problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? &left : NULL);
-        struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
+        OWNED(recorder_end)
+        struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem);
         size_t t = (sizes[i / 2][0] + sizes[i / 2][1] - 1) / sizes[i / 2][1];
         double flops_expected = recorded_cholesky.flops(&problem);
         g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, t);
@@ -37,7 +37,6 @@ static void test_counts(void)
         g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (t - 2) / 6);
         g_assert_cmpuint(recorder->handles->len, ==, t * (t + 1) / 2);
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / flops_expected, 1, 1e-13);
-        free_graph(&recorded_cholesky, recorder, state);
     }
 }
 
@@ -65,11 +64,12 @@ static char *history(const struct duet_runtime *recorder, guint tile)
 /* Both orders make the same graph, in different order. */
 static void test_variants(void)
 {
-    void *states[2];
     struct duet__problem right_problem = problem_of(60, 10, NULL);
     struct duet__problem left_problem = problem_of(60, 10, &left);
-    struct duet_runtime *a = build_graph(&recorded_cholesky, &right_problem, &states[0]);
-    struct duet_runtime *b = build_graph(&recorded_cholesky, &left_problem, &states[1]);
+    OWNED(recorder_end)
+    struct duet_runtime *a = build_graph(&recorded_cholesky, &right_problem);
+    OWNED(recorder_end)
+    struct duet_runtime *b = build_graph(&recorded_cholesky, &left_problem);
     for (guint tile = 0; tile < a->handles->len; tile++) {
         char *one = history(a, tile), *other = history(b, tile);
         g_assert_cmpstr(one, ==, other);
@@ -79,10 +79,6 @@ static void test_variants(void)
     /* After the panel (6 tasks) come all its updates, or only that of the second diagonal tile. */
     g_assert_cmpstr(recorder_task(a, 7)->codelet->name, ==, "dgemm");
     g_assert_cmpstr(recorder_task(b, 7)->codelet->name, ==, "dpotrf");
-    recorder_free(a);
-    recorder_free(b);
-    recorded_cholesky.fini(states[0]);
-    recorded_cholesky.fini(states[1]);
 }
 
 /* Flops are those of square tiles, for which kernel times are calibrated. */
@@ -97,35 +93,28 @@ static void test_flops(void)
 
 static void test_kernels(void)
 {
-    void *state;
-    struct duet__problem problem = problem_of(30, 10, NULL);
-    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
-    g_assert_cmpstr(recorder->codelets[0].name, ==, "dpotrf");
-    g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 1);
-    for (unsigned i = 1; i < 4; i++)
-        g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
-    free_graph(&recorded_cholesky, recorder, state);
-
-    problem = problem_of(30, 10, &any);
-    problem.precision = 's';
-    recorder = build_graph(&recorded_cholesky, &problem, &state);
-    g_assert_cmpstr(recorder->codelets[0].name, ==, "spotrf");
-    g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 3);
-    g_assert_cmpuint(recorder_bytes(recorder), ==, 600 * 4);
-    free_graph(&recorded_cholesky, recorder, state);
+    for (unsigned anywhere = 0; anywhere < 2; anywhere++) {
+        struct duet__problem problem = problem_of(30, 10, anywhere ? &any : NULL);
+        problem.precision = anywhere ? 's' : 'd';
+        OWNED(recorder_end)
+        struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem);
+        g_assert_cmpstr(recorder->codelets[0].name, ==, anywhere ? "spotrf" : "dpotrf");
+        g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, anywhere ? 3 : 1);
+        for (unsigned i = 1; i < 4; i++)
+            g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
+        g_assert_cmpuint(recorder_bytes(recorder), ==, anywhere ? 600 * 4 : 600 * 8);
+    }
 }
 
 /* Priorities of step 0 with T = 3 tiles: panel 6, 5, 4; updates 5, 3, 4; then step 1. */
 static void test_priorities(void)
 {
     static const int expected[] = {6, 5, 4, 5, 3, 4, 4, 2, 2, 2};
-    void *state;
     struct duet__problem problem = problem_of(30, 10, NULL);
-    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
-    free_graph(&recorded_cholesky, recorder, state);
 }
 
 /* Whatever call fails, the error is returned, nothing leaks and there is no state. */
@@ -235,16 +224,14 @@ static void test_blocks(void)
 static void test_blocks_graph(void)
 {
     static const struct duet__setting block = {"block", "5"};
-    void *state;
     struct duet__problem problem = problem_of(33, 10, &block);
-    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf_blocks"), ==, 3);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last diagonal tile, of order
                                                                     3 */
     g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_cholesky.flops(&problem), 1,
                                    1e-13);
     g_assert_cmpint(recorder_task(recorder, 0)->priority, ==, 8);
-    free_graph(&recorded_cholesky, recorder, state);
 }
 
 TEST_MAIN(test_counts, test_variants, test_flops, test_kernels, test_priorities, test_failures,

@@ -14,11 +14,9 @@ static void test_graph(void)
 {
     for (size_t settings = 0; settings <= 2; settings++) {
         struct duet__problem problem = set_as(10, 4, 'd', sizes, settings);
-        void *state;
-        struct duet_runtime *recorder = build_graph(&recorded_gemm, &problem, &state);
+        OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_gemm, &problem);
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 3);
-        free_graph(&recorded_gemm, recorder, state);
     }
 }
 

@@ -20,9 +20,8 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
 
 static void test_counts(void)
 {
-    void *state;
     struct duet__problem problem = problem_of(25, 10, 's', 0);
-    struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem);
     g_assert_cmpuint(recorder_count(recorder, "sjacobi2d"), ==, 9 * 4);
     g_assert_cmpuint(recorder->handles->len, ==, 2 * (9 + 4 * 4 * 3));
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_jacobi2d.flops(&problem));
@@ -30,15 +29,13 @@ static void test_counts(void)
     g_assert_cmpuint(task->access_count, ==, 10);
     for (size_t i = 0; i < 10; i++)
         g_assert_cmpint(task->accesses[i].mode, ==, i < 5 ? DUET_R : DUET_W);
-    free_graph(&recorded_jacobi2d, recorder, state);
 }
 
 /* Blocks that are no neighbours may step at the same time; neighbours of the next step wait. */
 static void test_dependencies(void)
 {
-    void *state;
     struct duet__problem problem = problem_of(30, 10, 'd', 0);
-    struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem);
     for (size_t a = 0; a < 9; a++) {
         for (size_t b = 0; b < 9; b++) {
             int distance = abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3));
@@ -48,7 +45,6 @@ static void test_dependencies(void)
                                             recorder_task(recorder, 9 + b)) == (distance < 2));
         }
     }
-    free_graph(&recorded_jacobi2d, recorder, state);
 }
 
 static void test_failures(void)

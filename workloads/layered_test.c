@@ -48,7 +48,7 @@ static void test_shape(void)
 {
     static const struct duet__setting settings[] = {{"width", "20"}, {"degree", "3"}};
     struct duet__problem problem = problem_of(990, 1, settings, 2);
-    struct duet_runtime *recorder = record(&hybrid, &problem);
+    OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t reads = 0;
     g_assert_cmpuint(recorder->tasks->len, ==, 990);
     for (guint i = 0; i < recorder->tasks->len; i++) {
@@ -66,7 +66,6 @@ static void test_shape(void)
     }
     /* mean 3, standard deviation sqrt(2) / sqrt(970) = 0.045: five of them */
     g_assert_cmpfloat_with_epsilon((double)reads / 970, 3, 0.23);
-    recorder_free(recorder);
 }
 
 static void test_totals(void)
@@ -75,13 +74,12 @@ static void test_totals(void)
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         struct duet__setting settings[] = {{"sizes", sizes[i]}, {"work", "1e6"}};
         struct duet__problem problem = problem_of(4000, i, settings, 2);
-        struct duet_runtime *recorder = record(&hybrid, &problem);
+        OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
         g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 4000);
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_layered.flops(&problem));
         /* means: 16 x 16 doubles and 10^6 flops, within five standard deviations */
         g_assert_cmpfloat_with_epsilon((double)recorder_bytes(recorder) / 4000 / 2048, 1, 0.12);
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / 4000 / 1e6, 1, 0.04);
-        recorder_free(recorder);
     }
 }
 
@@ -98,39 +96,36 @@ static void test_narrow(void)
 {
     static const struct duet__setting settings[] = {{"width", "2"}, {"degree", "64"}};
     struct duet__problem problem = problem_of(100, 3, settings, 2);
-    struct duet_runtime *recorder = record(&hybrid, &problem);
+    OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t full = 0;
     for (guint i = 2; i < 100; i++) {
         g_assert_cmpuint(recorder_task(recorder, i)->access_count, <=, 3);
         full += recorder_task(recorder, i)->access_count == 3;
     }
     g_assert_cmpuint(full, >, 90);
-    recorder_free(recorder);
 }
 
 static void test_widest(void)
 {
     static const struct duet__setting settings[] = {{"width", "500"}, {"degree", "64"}};
     struct duet__problem problem = problem_of(1500, 3, settings, 2);
-    struct duet_runtime *recorder = record(&hybrid, &problem);
+    OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
     size_t most = 0; /* the recorder checks that no access is repeated */
     for (guint i = 0; i < 1500; i++)
         most = MAX(most, recorder_task(recorder, i)->access_count);
     g_assert_cmpuint(most, >, 120);
     g_assert_cmpuint(most, <=, 128);
-    recorder_free(recorder);
 }
 
 static void test_independent(void)
 {
     static const struct duet__setting settings[] = {{"degree", "0"}};
     struct duet__problem problem = problem_of(100, 3, settings, 1);
-    struct duet_runtime *recorder = record(&hybrid, &problem);
+    OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
     for (guint i = 0; i < 100; i++) {
         g_assert_cmpuint(recorder_task(recorder, i)->access_count, ==, 1);
         g_assert_cmpint(recorder_task(recorder, i)->accesses[0].mode, ==, DUET_RW);
     }
-    recorder_free(recorder);
 }
 
 static bool same_graph(const struct duet_runtime *a, const struct duet_runtime *b)
@@ -155,13 +150,11 @@ static bool same_graph(const struct duet_runtime *a, const struct duet_runtime *
 static void test_seed(void)
 {
     struct duet__problem first = problem_of(300, 1, NULL, 0), second = problem_of(300, 2, NULL, 0);
+    OWNED(recorder_end)
     struct duet_runtime *a = record(&hybrid, &first), *b = record(&hybrid, &first);
-    struct duet_runtime *c = record(&hybrid, &second);
+    OWNED(recorder_end) struct duet_runtime *c = record(&hybrid, &second);
     g_assert_true(same_graph(a, b));
     g_assert_false(same_graph(a, c));
-    recorder_free(a);
-    recorder_free(b);
-    recorder_free(c);
 }
 
 /* The first outputs of splitmix64 from state 1234567 are those published with the algorithm. */
@@ -200,7 +193,7 @@ static void test_costs(void)
 {
     static const struct duet__setting settings[] = {{"kernels", "8"}, {"speedup", "10"}};
     struct duet__problem problem = problem_of(500, 1, settings, 2);
-    struct duet_runtime *recorder = record(&hybrid, &problem);
+    OWNED(recorder_end) struct duet_runtime *recorder = record(&hybrid, &problem);
     double speedups[RECORDER_CODELETS] = {0};
     g_assert_cmpuint(recorder->codelet_count, ==, 8);
     for (guint i = 0; i < 500; i++) {
@@ -218,7 +211,6 @@ static void test_costs(void)
         *speedup = cpu / gpu;
     }
     g_assert_cmpfloat(speedups[0], !=, speedups[1]);
-    recorder_free(recorder);
 }
 
 static void refuse(const char *name, const char *value, const char *text)

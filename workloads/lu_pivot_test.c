@@ -26,9 +26,8 @@ static void test_counts(void)
  * column, the interchanges of the next column read them. */
 static void test_accesses(void)
 {
-    void *state;
     struct duet__problem problem = sized(25, 10, 's');
-    struct duet_runtime *recorder = build_graph(&recorded_lu_pivot, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_lu_pivot, &problem);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i < 2 ? 1 : 3);
     const struct recorded *getrf = recorder_task(recorder, 0), *laswp = recorder_task(recorder, 1);
@@ -53,7 +52,6 @@ static void test_accesses(void)
     g_assert_cmpstr(last->codelet->name, ==, "slaswp");
     g_assert_cmpuint(last->access_count, ==, 2);
     g_assert_cmpint(last->priority, ==, 0);
-    free_graph(&recorded_lu_pivot, recorder, state);
 }
 
 static void test_failures(void)

@@ -18,14 +18,12 @@ static void test_kernels(void)
 {
     static const struct duet__setting any = {"getrf", "any"};
     for (size_t settings = 0; settings < 2; settings++) {
-        void *state;
         struct duet__problem problem = set_as(20, 10, 's', &any, settings);
-        struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
+        OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_lu, &problem);
         g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, settings ? 3 : 1);
         g_assert_cmpuint(recorder->codelets[1].implementation_count, ==, 3);
         g_assert_cmpuint(recorder_bytes(recorder), ==, 1600);
-        free_graph(&recorded_lu, recorder, state);
     }
 }
 
@@ -33,13 +31,11 @@ static void test_kernels(void)
 static void test_priorities(void)
 {
     static const int expected[] = {4, 3, 3, 2, 2};
-    void *state;
     struct duet__problem problem = sized(20, 10, 'd');
-    struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_lu, &problem);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
-    free_graph(&recorded_lu, recorder, state);
 }
 
 /* Without CPUs, diagonal tiles have to be allowed on GPUs, and the message says how. */
@@ -59,7 +55,8 @@ static void test_no_cpus(void)
     SAYS("--param getrf=any");
     setting.value = "any";
     WORKS(recorded_lu.build(&recorded_lu, recorder, &problem, &state, hear()));
-    free_graph(&recorded_lu, recorder, state);
+    recorder_free(recorder);
+    recorded_lu.fini(state);
 }
 
 static void test_failures(void)

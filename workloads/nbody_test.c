@@ -20,9 +20,8 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
 /* Every task of a step reads all places; tasks of the next step wait for those that they read. */
 static void test_tasks(void)
 {
-    void *state;
     struct duet__problem problem = problem_of(95, 10, 's', 0);
-    struct duet_runtime *recorder = build_graph(&recorded_nbody, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_nbody, &problem);
     g_assert_cmpuint(recorder_count(recorder, "snbody"), ==, 40);
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_nbody.flops(&problem));
     for (size_t i = 0; i < 40; i++) {
@@ -40,7 +39,6 @@ static void test_tasks(void)
                           (j / 10 < i / 10 &&
                            (i / 10 - j / 10 == 1 || i % 10 == j % 10 || (i / 10 - j / 10) % 2)));
     }
-    free_graph(&recorded_nbody, recorder, state);
 }
 
 /* A step of two bodies, each in a subset of its own. */

@@ -25,9 +25,8 @@ static void test_counts(void)
 /* The first tasks of the first step, for three rows of tiles, the last one short. */
 static void test_accesses(void)
 {
-    void *state;
     struct duet__problem problem = sized(25, 10, 's');
-    struct duet_runtime *recorder = build_graph(&recorded_qr, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_qr, &problem);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
     const struct recorded *geqrt = recorder_task(recorder, 0), *ormqr = recorder_task(recorder, 1);
@@ -53,7 +52,6 @@ static void test_accesses(void)
     g_assert_cmpint(ormqr->priority, ==, 5);
     g_assert_cmpint(tsqrt->priority, ==, 4);
     g_assert_cmpint(tsmqr->priority, ==, 3);
-    free_graph(&recorded_qr, recorder, state);
 }
 
 /* Panels are on CPUs only; the refusal without CPUs says how to allow them elsewhere. */
@@ -63,18 +61,16 @@ static void test_panels(void)
     static struct duet_worker gpu = {.node = 1, .window = 1};
     static const struct duet_machine none = {.worker_count = 1, .workers = &gpu};
     struct duet__problem problem = sized(25, 10, 'd');
-    void *state;
+    void *state = NULL;
     problem.settings = &cpu;
     problem.setting_count = 1;
-    struct duet_runtime *recorder = build_graph(&recorded_qr, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_qr, &problem);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i % 2 ? 3 : 1);
-    recorded_qr.fini(state);
     recorder->machine = &none;
     FAILS(recorded_qr.build(&recorded_qr, recorder, &problem, &state, hear()), DUET_ENOWORKER,
           "dgeqrt");
     SAYS("--param panel=any");
-    recorder_free(recorder);
 }
 
 static void test_failures(void)

@@ -17,9 +17,8 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
 
 static void test_counts(void)
 {
-    void *state;
     struct duet__problem problem = problem_of(1000, 300, 's');
-    struct duet_runtime *recorder = build_graph(&recorded_saxpy, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_saxpy, &problem);
     g_assert_cmpuint(recorder_count(recorder, "saxpy"), ==, 12);
     g_assert_cmpuint(recorder_bytes(recorder), ==, 8000);
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_saxpy.flops(&problem));
@@ -27,7 +26,6 @@ static void test_counts(void)
     g_assert_cmpint(task->accesses[0].mode, ==, DUET_R);
     g_assert_cmpint(task->accesses[1].mode, ==, DUET_RW);
     g_assert_cmpuint(task->accesses[1].handle->rows, ==, 100);
-    free_graph(&recorded_saxpy, recorder, state);
 }
 
 static void test_compute(void)

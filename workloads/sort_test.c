@@ -21,9 +21,8 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
 
 static void test_counts(void)
 {
-    void *state;
     struct duet__problem problem = problem_of(1010, 100, 's', UNIFORM);
-    struct duet_runtime *recorder = build_graph(&recorded_sort, &problem, &state);
+    OWNED(recorder_end) struct duet_runtime *recorder = build_graph(&recorded_sort, &problem);
     g_assert_cmpuint(recorder_count(recorder, "ssort"), ==, 11);
     g_assert_cmpuint(recorder_bytes(recorder), ==, 4040);
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_sort.flops(&problem));
@@ -34,7 +33,6 @@ static void test_counts(void)
         g_assert_cmpfloat(task->complexity, ==, m);
         g_assert_cmpfloat(task->codelet->flops(task->args), ==, m > 1 ? m * (m - 1) / 2 : 1);
     }
-    free_graph(&recorded_sort, recorder, state);
 }
 
 /* Finds the shortest and longest of many lists, relative to the mean, and checks that they follow

@@ -54,14 +54,13 @@ static void test_counts(void)
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 12, 960}, {960 * 11 + 17, 960}};
     static const unsigned gemms[] = {0, 1, 146, 146};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        void *state;
         struct duet__problem problem = sized(sizes[i][0], sizes[i][1], i % 2 ? 's' : 'd');
-        struct duet_runtime *recorder = build_graph(&recorded_sparse_lu, &problem, &state);
+        OWNED(recorder_end)
+        struct duet_runtime *recorder = build_graph(&recorded_sparse_lu, &problem);
         g_assert_cmpuint(recorder_count(recorder, i % 2 ? "sgemm" : "dgemm"), ==, gemms[i]);
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) /
                                            recorded_sparse_lu.flops(&problem),
                                        1, 1e-12);
-        free_graph(&recorded_sparse_lu, recorder, state);
     }
 }
 

@@ -27,20 +27,14 @@ static inline struct duet__problem sized(uint64_t n, uint64_t tile, char precisi
 
 /* Builds the workload's graph in a new recorder; tasks and bytes are as many as it states. */
 static inline struct duet_runtime *build_graph(const struct duet__workload *workload,
-                                               const struct duet__problem *problem, void **state)
+                                               const struct duet__problem *problem)
 {
     struct duet_runtime *recorder = recorder_new();
-    WORKS(workload->build(workload, recorder, problem, state, hear()));
+    WORKS(workload->build(workload, recorder, problem, &recorder->state, hear()));
+    recorder->fini = workload->fini;
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, duet__tiled_bytes(workload, problem));
     return recorder;
-}
-
-static inline void free_graph(const struct duet__workload *workload, struct duet_runtime *recorder,
-                              void *state)
-{
-    recorder_free(recorder);
-    workload->fini(state);
 }
 
 /* Fails each of so many calls in turn: the error is returned, nothing leaks and there is no
@@ -86,11 +80,10 @@ static inline void check_counts(const struct duet__workload *workload, const cha
 {
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        void *state;
         uint64_t n = sizes[i][0], t = (n + sizes[i][1] - 1) / sizes[i][1], pairs = t * (t - 1) / 2;
         const uint64_t counts[] = {t, times * pairs, pairs, t * (t - 1) * (2 * t - 1) / 6};
         struct duet__problem problem = sized(n, sizes[i][1], 'd');
-        struct duet_runtime *recorder = build_graph(workload, &problem, &state);
+        OWNED(recorder_end) struct duet_runtime *recorder = build_graph(workload, &problem);
         for (unsigned k = 0; k < G_N_ELEMENTS(counts); k++)
             g_assert_cmpuint(recorder_count(recorder, names[k]), ==, counts[k]);
         if (handles)
@@ -98,7 +91,6 @@ static inline void check_counts(const struct duet__workload *workload, const cha
         double flops = recorder_flops(recorder) - unit_flops(recorder);
         g_assert_cmpfloat_with_epsilon(flops / workload->flops(&problem), 1,
                                        epsilon > 0 ? epsilon : 2 / (double)n);
-        free_graph(workload, recorder, state);
     }
 }
 

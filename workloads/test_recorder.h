@@ -72,6 +72,8 @@ struct duet_runtime {
     unsigned fail_after; /* number of calls that succeed before all others fail; 0: none fails */
     unsigned calls;
     const struct duet_machine *machine;
+    void *state; /* what the workload has built, freed by `fini`, if that is not NULL */
+    void (*fini)(void *state);
     struct duet_graph *graph; /* the one that is recorded; NULL: none is */
 };
 
@@ -104,7 +106,14 @@ static inline void recorder_free(struct duet_runtime *recorder)
     g_ptr_array_free(recorder->handles, TRUE);
     g_ptr_array_free(recorder->tasks, TRUE);
     g_array_free(recorder->pins, TRUE);
+    if (recorder->fini)
+        recorder->fini(recorder->state);
     g_free(recorder);
+}
+
+static inline void recorder_end(struct duet_runtime **recorder)
+{
+    recorder_free(*recorder);
 }
 
 static inline bool recorder_fails(struct duet_runtime *recorder)
