@@ -373,7 +373,7 @@ static void test_notify(const void *argument)
 /* Waits for what is in flight; what it would have notified is nobody's business then. */
 static void test_close_busy(const void *argument)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     static unsigned char places[MANY][64];
     struct testing_probe probe = {.status = 0};
     struct testing_argument args = {&probe};
@@ -389,7 +389,6 @@ static void test_close_busy(const void *argument)
         testing_close(&d);
         g_assert_cmpuint(probe.ran, ==, kernels);
     }
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -437,7 +436,7 @@ static gpointer use_device(gpointer argument)
 
 static void test_two_threads(const void *argument)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, argument);
     struct user users[2] = {{&t, 0}, {&t, 1}};
     GThread *threads[2];
@@ -445,7 +444,6 @@ static void test_two_threads(const void *argument)
         threads[i] = g_thread_new("user", use_device, &users[i]);
     for (unsigned i = 0; i < 2; i++)
         (void)g_thread_join(threads[i]);
-    testing_fini(&t);
 }
 
 int main(int argc, char **argv)

@@ -140,7 +140,7 @@ static void test_stalls(void)
 {
     enum { MANY = 20000 };
     double *measured = g_new(double, MANY), *expected = g_new(double, MANY);
-    bool *rejected = g_new(bool, MANY);
+    g_autofree bool *rejected = g_new(bool, MANY);
     for (size_t i = 0; i < MANY; i++) {
         expected[i] = 2e-6;
         measured[i] = i % 4000 == 7 ? 60e-6 : i % 2 ? 2.1e-6 : 1.9e-6;
@@ -154,7 +154,6 @@ static void test_stalls(void)
     g_assert_cmpuint(duet__outliers(measured, expected, MANY, rejected), ==, 106);
     g_free(measured);
     g_free(expected);
-    g_free(rejected);
 }
 
 TEST_MAIN(test_nonnegative, test_robust, test_constant, test_outliers, test_stalls)

@@ -372,13 +372,12 @@ static void test_garbage(void)
 static void put_times(const char *name, const char *arch)
 {
     g_autofree char *file = g_build_filename(folder, name, NULL);
-    char *text =
+    g_autofree char *text =
         g_strdup_printf("{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"%s\", "
                         "\"origin\": \"o\", \"points\": [{\"size\": 1, \"flops\": 8, "
                         "\"mean_s\": 1, \"deviation_s\": 0, \"samples\": 3}]}]}",
                         arch);
     g_assert_true(g_file_set_contents(file, text, -1, NULL));
-    g_free(text);
 }
 
 int main(int argc, char **argv)

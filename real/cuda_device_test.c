@@ -188,7 +188,7 @@ static void test_pin(void)
 {
     struct duet_config config = start(2, 1);
     struct duet_runtime *duet = open_with(&config);
-    uint64_t *data = g_malloc0(LARGE);
+    g_autofree uint64_t *data = g_malloc0(LARGE);
     must(duet, duet_pin(duet, data, LARGE));
     uint64_t registered = fake_cuda_registered();
     g_assert_cmpuint(registered, >=, LARGE);
@@ -210,7 +210,6 @@ static void test_pin(void)
     duet = open_with(&config);
     g_assert_cmpint(duet_pin(duet, data, LARGE), ==, DUET_ENOMEM);
     end(duet, DUET_OK);
-    g_free(data);
 }
 
 /*
@@ -297,7 +296,7 @@ static void test_pin_after_loss(void)
 {
     struct duet_config config = start(2, 1);
     struct duet_runtime *duet = open_with(&config);
-    uint64_t *data = g_malloc0(LARGE);
+    g_autofree uint64_t *data = g_malloc0(LARGE);
     bool moved = false;
     int current = -1;
     must(duet, duet_pin(duet, data, LARGE));
@@ -314,7 +313,6 @@ static void test_pin_after_loss(void)
     g_assert_cmpint(cudaGetDevice(&current), ==, cudaSuccess);
     g_assert_cmpint(current, ==, 0);
     end(duet, error); /* which ends the page-locking */
-    g_free(data);
 }
 
 static void never_end(void *argument)

@@ -18,8 +18,8 @@ static void read_end(struct testing_parts *t, const char *root, unsigned device,
 static void test_idgraf(void)
 {
     OWNED(drop_folder) char *root = testing_tree();
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:2 core:6 pu:1", 4, 8);
     for (unsigned s = 0; s < 4; s++) {
         testing_switch(root, 0x10 * (1 + s), 2, "5 GT/s", s < 2 ? "0-5" : "6-11");
@@ -36,16 +36,14 @@ static void test_idgraf(void)
     testing_route(&machine, "gpu0", "gpu0", "", 0);
     for (unsigned d = 0; d < 8; d++)
         g_assert_cmpuint(machine.workers[4 + d].socket, ==, d / 4);
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* A DGX-1: four switches with two GPUs each, NVLink between some. */
 static void test_nvlink(void)
 {
     OWNED(drop_folder) char *root = testing_tree();
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:2 core:20 pu:2", 8, 8);
     for (unsigned s = 0; s < 4; s++) {
         testing_switch(root, 0x10 * (1 + s), 2, "8.0 GT/s PCIe", s < 2 ? "0-39" : "40-79");
@@ -67,14 +65,12 @@ static void test_nvlink(void)
     testing_route(&machine, "gpu0", "gpu6",
                   "pcie0-to-host switch0-to-host switch3-to-device pcie6-to-device", GEN3);
     testing_route(&machine, "host", "gpu0", "switch0-to-device pcie0-to-device", GEN3);
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* NVLink through switches: what a GPU has is shared by all that it sends. One has half of it. */
 static void test_nvswitch(void)
 {
-    struct testing_parts t;
+    OWNED(testing_end) struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:1 core:8 pu:1", 1, 4);
     for (unsigned s = 0; s < 4; s++)
@@ -95,14 +91,13 @@ static void test_nvswitch(void)
     testing_route(&machine, "gpu2", "gpu3", "nvlink-gpu2-out nvlink-gpu3-in", 225e9);
     testing_route(&machine, "gpu3", "gpu2", "pcie3-to-host pcie2-to-device", 1e10);
     duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* One GPU at a root port; the backend's bandwidth comes after that of sysfs. */
 static void test_one(void)
 {
     OWNED(drop_folder) char *root = testing_tree();
-    struct testing_parts t;
+    OWNED(testing_end) struct testing_parts t;
     struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 3, 1);
     testing_plain(root, "pci0000:00/0000:00:01.0", "16.0 GT/s PCIe", "16");
@@ -124,15 +119,14 @@ static void test_one(void)
     testing_make(&t, &machine);
     testing_route(&machine, "host", "gpu0", "pcie0-to-device", 20e9);
     duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* One GPU of a switch is used: an unshared link is its own, as narrow as it is. */
 static void test_alone(void)
 {
     OWNED(drop_folder) char *root = testing_tree();
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 2, 2);
     testing_switch(root, 0x20, 2, "8.0 GT/s PCIe", "0-3");
     testing_switch(root, 0x30, 2, "8.0 GT/s PCIe", "0-3");
@@ -145,8 +139,6 @@ static void test_alone(void)
     g_assert_cmpuint(machine.link_count, ==, 4);
     testing_route(&machine, "gpu0", "gpu1", "pcie0-to-host pcie1-to-device", GEN2);
     testing_route(&machine, "host", "gpu0", "pcie0-to-device", GEN3);
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* Switches below a switch, down to `depth`, each with a device of its own and the next switch. */
@@ -164,8 +156,8 @@ static void make_deep(struct pci_path *path, unsigned depth)
 
 static void test_levels(void)
 {
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 1, 7);
     for (unsigned d = 0; d < 7; d++)
         make_deep(&t.parts.ends[d].path, 1 + d);
@@ -178,16 +170,14 @@ static void test_levels(void)
     testing_route(&machine, "gpu1", "gpu2", "pcie1-to-host switch2-to-device pcie2-to-device",
                   GEN3);
     g_assert_cmpuint(duet_machine_route(&machine, 0, 7)->count, ==, 4); /* the nearest three */
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* Two switches in a row, all of whose devices are below both, are one; as narrow as the narrower.
  */
 static void test_row(void)
 {
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 1, 2);
     for (unsigned d = 0; d < 2; d++) {
         struct pci_path *path = &t.parts.ends[d].path;
@@ -200,23 +190,19 @@ static void test_row(void)
     g_assert_cmpuint(machine.link_count, ==, 6);
     testing_route(&machine, "host", "gpu1", "switch0-to-device pcie1-to-device", GEN2);
     testing_route(&machine, "gpu0", "gpu1", "pcie0-to-host pcie1-to-device", GEN3);
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* Two devices at one address, as the parts of a GPU that is partitioned: its link is shared. */
 static void test_same_address(void)
 {
-    struct testing_parts t;
-    struct duet_machine machine;
+    OWNED(testing_end) struct testing_parts t;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     testing_parts(&t, "pack:1 core:4 pu:1", 1, 2);
     make_deep(&t.parts.ends[0].path, 0);
     make_deep(&t.parts.ends[1].path, 0);
     testing_make(&t, &machine);
     testing_route(&machine, "host", "gpu0", "switch0-to-device pcie0-to-device", GEN3);
     testing_route(&machine, "gpu0", "gpu1", "pcie0-to-host pcie1-to-device", GEN3);
-    duet_machine_fini(&machine);
-    testing_end(&t);
 }
 
 /* Paths of a random tree, or of nothing that is a tree. */

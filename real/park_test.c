@@ -12,7 +12,7 @@ enum { ROUNDS = 20000, ALARM_S = 600 };
 
 static void test_states(void)
 {
-    struct park park;
+    OWNED(duet__park_fini) struct park park;
     g_assert_cmpint(duet__park_init(&park), ==, 0);
     g_assert_false(park_called(&park));
     g_assert_true(duet__park_wake(&park));
@@ -30,7 +30,6 @@ static void test_states(void)
     duet__park_nudge(&park);
     g_assert_false(duet__park_settle(&park));
     g_assert_cmpint(park_take(&park), ==, PARK_AWAKE);
-    duet__park_fini(&park);
 }
 
 struct player {

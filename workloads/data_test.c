@@ -70,7 +70,7 @@ static void test_places(void)
 static void test_leading_dimensions(void)
 {
     size_t ld;
-    struct duet__storage storage = storage_of(13, 13, 5, DUET__ZEROS);
+    OWNED(duet__storage_free) struct duet__storage storage = storage_of(13, 13, 5, DUET__ZEROS);
     allocate(&storage);
     g_assert_true(duet__storage_tile(&storage, 0, 0, &ld) == storage.memory);
     g_assert_cmpuint(ld, ==, 5);
@@ -80,7 +80,6 @@ static void test_leading_dimensions(void)
     storage.whole = true;
     g_assert_true(duet__storage_tile(&storage, 2, 1, &ld) == storage.memory + (13 * 5 + 10) * 8);
     g_assert_cmpuint(ld, ==, 13);
-    duet__storage_free(&storage);
 }
 
 /* Elements are equal whatever layout, tile and precision, and so are columns. */
@@ -153,10 +152,10 @@ static void test_known(void)
 
 static void test_too_much(void)
 {
+    OWNED(duet__storage_free)
     struct duet__storage storage =
         storage_of(UINT64_C(1) << 29, UINT64_C(1) << 29, 65536, DUET__ZEROS);
     FAILS(duet__storage_allocate(&storage, hear()), DUET_ENOMEM, "2305843009213693952 bytes");
-    duet__storage_free(&storage);
 }
 
 TEST_MAIN(test_places, test_leading_dimensions, test_contents, test_kinds, test_known,

@@ -84,7 +84,7 @@ static void works(struct bench *bench, const char *base)
 /* A handle that could not be made is made by the next call. */
 static void test_handles(void)
 {
-    struct bench bench = bench_open(0);
+    OWNED(bench_close) struct bench bench = bench_open(0);
     fake_cuda_fail("cudaGetDevice", 1, cudaErrorInitializationError);
     fails(&bench, "gemm", DUET_ETASK,
           "cudaGetDevice: initialization error (cudaErrorInitializationError)");
@@ -95,13 +95,12 @@ static void test_handles(void)
     fake_cuda_fail("cudaGetDevice", 2, cudaErrorInitializationError);
     fails(&bench, "potrf", DUET_ETASK, "cusolverDnCreate: CUSOLVER_STATUS_NOT_INITIALIZED");
     works(&bench, "potrf");
-    bench_close(&bench);
 }
 
 /* A workspace that cannot be allocated; then a status that cannot be copied. */
 static void test_workspace(void)
 {
-    struct bench bench = bench_open(1);
+    OWNED(bench_close) struct bench bench = bench_open(1);
     uint64_t before = fake_cuda_calls("cudaMallocAsync");
     fake_cuda_fail("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
     fails(&bench, "potrf", DUET_ENOMEM,
@@ -113,26 +112,24 @@ static void test_workspace(void)
           "cudaMemcpyAsync: invalid argument (cudaErrorInvalidValue)");
     works(&bench, "getrf_nopiv");
     g_assert_cmpuint(fake_cuda_calls("cudaMallocAsync") - before, ==, 2); /* refused, and kept */
-    bench_close(&bench);
 }
 
 /* Arguments that the libraries refuse. */
 static void test_arguments(void)
 {
-    struct bench bench = bench_open(2);
+    OWNED(bench_close) struct bench bench = bench_open(2);
     bench.tiles[0].ld = N - 1;
     fails(&bench, "gemm", DUET_ETASK, "cublasDgemm: CUBLAS_STATUS_INVALID_VALUE");
     fails(&bench, "trsm", DUET_ETASK, "cublasDtrsm: CUBLAS_STATUS_INVALID_VALUE");
     fails(&bench, "getrf_nopiv", DUET_ETASK, "cusolverDnDgetrf: CUSOLVER_STATUS_INVALID_VALUE");
     bench.tiles[0].ld = N;
     works(&bench, "gemm");
-    bench_close(&bench);
 }
 
 /* Work that is enqueued on a destroyed stream is refused. */
 static void test_streams(void)
 {
-    struct bench bench = bench_open(3);
+    OWNED(bench_close) struct bench bench = bench_open(3);
     cudaStream_t gone;
     check(cudaStreamCreateWithFlags(&gone, cudaStreamNonBlocking));
     check(cudaStreamDestroy(gone));
@@ -142,7 +139,6 @@ static void test_streams(void)
           "cudaStreamGetId: invalid resource handle (cudaErrorInvalidResourceHandle)");
     bench.stream = stream;
     works(&bench, "syrk");
-    bench_close(&bench);
 }
 
 static void *jacobi2d_on(cudaStream_t stream)

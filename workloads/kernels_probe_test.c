@@ -128,7 +128,8 @@ static void test_lu(void)
  * allowed. */
 static void test_lu_pivot(void)
 {
-    struct duet__storage a = matrix(50, 16, 8, false);
+    OWNED(duet__storage_free) struct duet__storage a = matrix(50, 16, 8, false);
+    OWNED(duet__storage_free)
     struct duet__storage pivots = {.rows = 50,
                                    .cols = 1,
                                    .tile_rows = 16,
@@ -142,8 +143,6 @@ static void test_lu_pivot(void)
     g_assert_cmpfloat(judged(&a, &pivots), >, 100);
     *(int32_t *)duet__storage_at(&pivots, 5, 0) = 0;
     g_assert_true(isnan(judged(&a, &pivots)));
-    duet__storage_free(&pivots);
-    duet__storage_free(&a);
 }
 
 static bool stop_at_once(void *context)

@@ -71,7 +71,7 @@ static void gemm(size_t m, size_t n, size_t element_bytes)
 static void syrk(size_t n, size_t k, size_t element_bytes)
 {
     struct duet_buffer b[] = {make(0, n, k, element_bytes, 0), make(1, n, n, element_bytes, 0)};
-    double *expected = values(&b[1]);
+    g_autofree double *expected = values(&b[1]);
     for (size_t j = 0; j < n; j++) {
         for (size_t i = j; i < n; i++) {
             for (size_t l = 0; l < k; l++)
@@ -82,21 +82,19 @@ static void syrk(size_t n, size_t k, size_t element_bytes)
     same(&b[1], expected, (double)k);
     g_free(b[0].data);
     g_free(b[1].data);
-    g_free(expected);
 }
 
 static void axpy(size_t n, size_t unused, size_t element_bytes)
 {
     const struct duet__axpy_args args = {n, -1.25};
     struct duet_buffer b[] = {make(0, n, 1, element_bytes, 0), make(1, n, 1, element_bytes, 0)};
-    double *expected = values(&b[1]);
+    g_autofree double *expected = values(&b[1]);
     for (size_t i = 0; i < n; i++)
         expected[i] += -1.25 * get(&b[0], i, 0);
     g_assert_cmpint(run("axpy", b, 2, &args), ==, 0);
     same(&b[1], expected, 1);
     g_free(b[0].data);
     g_free(b[1].data);
-    g_free(expected);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -118,7 +116,7 @@ static void solve_right(const char *base, size_t m, size_t n, size_t element_byt
 {
     struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
                               make(1, m, n, element_bytes, 0)};
-    double *x = values(&b[1]);
+    g_autofree double *x = values(&b[1]);
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < n; j++) {
             double sum = 0;
@@ -135,7 +133,6 @@ static void solve_right(const char *base, size_t m, size_t n, size_t element_byt
     same(&b[1], x, 10);
     g_free(b[0].data);
     g_free(b[1].data);
-    g_free(x);
 }
 
 static void trsm(size_t m, size_t n, size_t element_bytes)
@@ -153,7 +150,7 @@ static void trsm_l(size_t m, size_t n, size_t element_bytes)
 {
     struct duet_buffer b[2];
     (void)make_operands("trsm_l", m, n, element_bytes, 0, b);
-    double *x = values(&b[1]);
+    g_autofree double *x = values(&b[1]);
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {
             double sum = x[i + j * m];
@@ -166,7 +163,6 @@ static void trsm_l(size_t m, size_t n, size_t element_bytes)
     same(&b[1], x, 10);
     g_free(b[0].data);
     g_free(b[1].data);
-    g_free(x);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -176,7 +172,7 @@ static void trsm_l(size_t m, size_t n, size_t element_bytes)
 static void potrf(size_t n, size_t unused, size_t element_bytes)
 {
     struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
-    double *l = values(&a);
+    g_autofree double *l = values(&a);
     for (size_t j = 0; j < n; j++) {
         for (size_t k = 0; k < j; k++) {
             for (size_t i = j; i < n; i++)
@@ -189,7 +185,6 @@ static void potrf(size_t n, size_t unused, size_t element_bytes)
     g_assert_cmpint(run("potrf", &a, 1, NULL), ==, 0);
     same(&a, l, 10 * sqrt((double)n));
     g_free(a.data);
-    g_free(l);
 }
 
 static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)

@@ -14,7 +14,7 @@
 
 static void test_handles(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaStream_t stream;
     cudaEvent_t event, other;
     start(&s);
@@ -37,13 +37,12 @@ static void test_handles(void)
     check_is((cudaError_t)fake_cuda_launch(s.stream, pass, NULL, 0),
              cudaErrorInvalidResourceHandle); /* of the device that is not current */
     check(cudaEventDestroy(other));
-    stop(&s);
 }
 
 /* Streams are FIFOs, beside each other but where one waits for an event of another. */
 static void test_order(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaStream_t second;
     struct gate gate;
     unsigned char back = 0;
@@ -68,12 +67,11 @@ static void test_order(void)
     check(cudaStreamSynchronize(second));
     g_assert_cmpuint(s.locked[0], ==, 7);
     check(cudaStreamDestroy(second));
-    stop(&s);
 }
 
 static void test_elapsed(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaEvent_t end, blind;
     struct gate gate;
     float ms = -1;
@@ -99,7 +97,6 @@ static void test_elapsed(void)
     check_is(cudaEventElapsedTime(&ms, s.event, blind), cudaErrorInvalidResourceHandle);
     check(cudaEventDestroy(end));
     check(cudaEventDestroy(blind));
-    stop(&s);
 }
 
 static void call_cuda(void *argument)
@@ -109,7 +106,7 @@ static void call_cuda(void *argument)
 
 static void test_host_function(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaError_t error = cudaSuccess;
     start(&s);
     check_is(cudaLaunchHostFunc(s.stream, NULL, NULL), cudaErrorInvalidValue);
@@ -117,7 +114,6 @@ static void test_host_function(void)
     check(cudaStreamSynchronize(s.stream));
     check_is(error, cudaErrorNotPermitted);
     g_assert_cmpuint(stats().host_functions, ==, 1);
-    stop(&s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -127,7 +123,7 @@ static void test_host_function(void)
  */
 static void test_graph(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaGraph_t graph, other;
     cudaGraphExec_t exec;
     cudaGraphExecUpdateResultInfo info;
@@ -155,13 +151,12 @@ static void test_graph(void)
     check_is(cudaGraphLaunch(exec, s.stream), cudaErrorInvalidValue);
     g_assert_cmpuint(fake_cuda_leaks(false), ==, 4 + 1); /* what `stop` frees, and `graph` */
     check(cudaGraphDestroy(graph));
-    stop(&s);
 }
 
 /* Calls that could wait, allocate or record, and copies of pageable memory, spoil a capture. */
 static void test_spoiled(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     cudaGraph_t graph;
     void *memory = NULL;
     unsigned char pageable = 0;
@@ -180,7 +175,6 @@ static void test_spoiled(void)
     }
     check(cudaGraphDestroy(graph));
     check(cudaStreamSynchronize(s.stream));
-    stop(&s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -229,7 +223,7 @@ static void test_ranges(void)
 /* Memory that is not page-locked: what the host waits for, and what is taken at once. */
 static void test_pageable(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     struct gate gate;
     unsigned char in[64], out[64] = {0};
     start(&s);
@@ -253,12 +247,11 @@ static void test_pageable(void)
     check(cudaMemcpy(out, s.device, 1, cudaMemcpyDefault));
     g_assert_cmpuint(out[0], ==, 2);
     g_assert_cmpuint(stats().in_bytes, ==, SIZE);
-    stop(&s);
 }
 
 static void test_columns(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     start(&s);
     for (unsigned i = 0; i < SIZE; i++)
         s.locked[i] = (unsigned char)(i % 251);
@@ -281,12 +274,11 @@ static void test_columns(void)
     check_is(cudaMemcpyAsync(s.device, s.locked, 1, cudaMemcpyDeviceToHost, s.stream),
              cudaErrorInvalidValue);
     g_assert_cmpuint(stats().violations, ==, 1);
-    stop(&s);
 }
 
 static void test_across(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     unsigned char *there;
     start(&s);
     check(cudaSetDevice(1));
@@ -304,7 +296,6 @@ static void test_across(void)
     check(cudaStreamSynchronize(s.stream));
     g_assert_cmpuint(*(unsigned char *)fake_cuda_memory(1, there + SIZE - 1, 1), ==, 9);
     check(cudaFree(there));
-    stop(&s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -313,7 +304,7 @@ static void test_across(void)
 /* y := 2 x + y, in the place of all functions, which are tried beside the CPU's elsewhere. */
 static void test_library(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     const struct duet__cuda_library *library = duet__cuda_library(hear());
     const double x[3] = {1, 2, 3}, two = 2;
     double y[3];
@@ -336,7 +327,6 @@ static void test_library(void)
                     CUBLAS_STATUS_EXECUTION_FAILED);
     check(cudaSetDevice(0));
     g_assert_cmpint(library->cublasDestroy(handle), ==, CUBLAS_STATUS_SUCCESS);
-    stop(&s);
 }
 
 /* A kernel that is given memory of the host breaks its device, when it is executed. */

@@ -39,7 +39,7 @@ static gpointer other_thread(gpointer data)
 /* The current device and the last error are each thread's own. */
 static void test_current(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     int device, count, value;
     char id[16];
     start(&s);
@@ -60,7 +60,6 @@ static void test_current(void)
              cudaErrorInvalidDevice);
     check_is(cudaDeviceGetPCIBusId(id, 5, 1), cudaErrorInvalidValue);
     check(cudaDeviceGetPCIBusId(id, sizeof id, 1));
-    stop(&s);
 }
 
 static void test_peers(void)
@@ -89,7 +88,7 @@ static void test_peers(void)
 
 static void test_memory(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     size_t free_bytes, total;
     void *half, *more;
     start_as(&s, (struct fake_cuda_config){.memory_bytes = 1 << 20});
@@ -110,14 +109,13 @@ static void test_memory(void)
     g_assert_cmphex(*(unsigned char *)fake_cuda_memory(0, s.device + SIZE - 1, 1), ==, 0xff);
     g_assert_null(fake_cuda_memory(0, s.device + SIZE - 1, 2));
     g_assert_null(fake_cuda_memory(1, s.device, 1));
-    stop(&s);
 }
 
 /* A large allocation, too, has bytes of its own, which hold values that nobody has written. */
 static void test_large(void)
 {
     enum { LARGE = (5 << 20) + SIZE, STEP = 1 << 16 };
-    struct set s;
+    OWNED(stop) struct set s;
     start(&s);
     void *large;
     check(cudaMalloc(&large, LARGE));
@@ -129,7 +127,6 @@ static void test_large(void)
     for (size_t i = LARGE - 1; i < LARGE; i -= STEP)
         g_assert_cmphex(bytes[i], ==, (unsigned char)(i / STEP));
     check(cudaFree(large));
-    stop(&s);
 }
 
 static void touch_device_memory(void)
@@ -206,7 +203,7 @@ static void test_unregister_early(void)
 
 static void test_faults(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     void *memory;
     start(&s);
     fake_cuda_fail("cudaMalloc", 2, cudaErrorMemoryAllocation);
@@ -219,7 +216,6 @@ static void test_faults(void)
     check(cudaMalloc(&memory, 1));
     g_assert_cmpuint(fake_cuda_leaks(false), ==, 5);
     check(cudaFree(memory));
-    stop(&s);
 }
 
 /* A broken device: nothing happens any more, every call says so, and all can be taken away. */

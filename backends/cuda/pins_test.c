@@ -93,7 +93,7 @@ static uint64_t three_mib(void *clock)
    it has not grown. */
 static void test_growing_limit(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     begin(&f, MIB, 0);
     f.pins.more = three_mib;
     expect_pin(&f, 0, 2 * MIB, DUET_OK);
@@ -104,7 +104,6 @@ static void test_growing_limit(void)
     expect_pin(&f, 2 * MIB, MIB, DUET_OK);
     expect_unpin(&f, 0, DUET_OK);
     expect_unpin(&f, 2 * MIB, DUET_OK);
-    end(&f);
 }
 
 static void test_limit(void)
@@ -199,7 +198,7 @@ static void test_refused(void)
 /* Registrations of handles: they begin with the first copy, and end in time. */
 static void test_handles(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     _Atomic(void *) a = NULL, b = NULL, small = NULL, beside = NULL, again = NULL;
     begin(&f, 64 * MIB, 0);
     g_assert_true(direct(&f, 50, MIB, &a));
@@ -224,13 +223,12 @@ static void test_handles(void)
     duet__pins_forget(&f.pins, &small);
     duet__pins_forget(&f.pins, &beside);
     duet__pins_forget(&f.pins, &beside);
-    end(&f);
 }
 
 /* Tiles inside of a matrix: only duet_pin helps. */
 static void test_tiles(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     _Atomic(void *) marks[2][4] = {{NULL}};
     enum { ROWS = 512, TILE = ROWS / 4, ROW_BYTES = 8 };
     begin(&f, 64 * MIB, 0);
@@ -248,7 +246,6 @@ static void test_tiles(void)
     g_assert_cmpuint(fake_cuda_calls("cudaHostRegister"), ==, 1);
     for (unsigned i = 0; i < 8; i++)
         duet__pins_forget(&f.pins, &marks[i / 4][i % 4]);
-    end(&f);
 }
 
 /* Pinned memory of handles, in all orders in which both can end. */
@@ -283,7 +280,7 @@ static void test_both(void)
 
 static void test_ordinary(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     begin(&f, 64 * MIB, 0);
     expect_pin(&f, MIB, MIB, DUET_OK);
     g_assert_true(ordinary(&f, 0, MIB));
@@ -291,7 +288,6 @@ static void test_ordinary(void)
     g_assert_false(ordinary(&f, MIB + 5, 1));
     g_assert_false(ordinary(&f, 2 * MIB - 1, MIB));
     g_assert_true(ordinary(&f, 2 * MIB, MIB));
-    end(&f);
 }
 
 /* Random pins, handles and their ends, against a map of pages. */
@@ -334,7 +330,7 @@ static void try_copy(struct fixture *f, void *slab, cudaStream_t stream, size_t 
 
 static void test_random(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     _Atomic(void *) marks[MARKS] = {NULL};
     unsigned firsts[MARKS] = {0}, lengths[MARKS] = {0}, m = 0;
     uint64_t random = 3;
@@ -359,7 +355,6 @@ static void test_random(void)
         duet__pins_forget(&f.pins, &marks[m]);
     g_assert_cmpint(cudaStreamDestroy(stream), ==, cudaSuccess);
     g_assert_cmpint(cudaFree(slab), ==, cudaSuccess);
-    end(&f);
 }
 
 /* Threads that decide for the same handles at the same time. */
@@ -379,7 +374,7 @@ static gpointer decide_all(gpointer argument)
 
 static void test_threads(void)
 {
-    struct fixture f;
+    OWNED(end) struct fixture f;
     GThread *threads[3];
     begin(&f, 64 * MIB, 0);
     for (unsigned i = 0; i < 3; i++)
@@ -387,7 +382,6 @@ static void test_threads(void)
     for (unsigned i = 0; i < 3; i++)
         (void)g_thread_join(threads[i]);
     g_assert_cmpuint(fake_cuda_registered(), ==, 8 * MIB);
-    end(&f);
 }
 
 TEST_MAIN(test_pin, test_limit, test_growing_limit, test_pieces, test_refused, test_handles,

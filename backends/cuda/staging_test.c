@@ -181,7 +181,7 @@ static void round_of(struct program *p, bool in)
 
 static void run_program(uint64_t seed, uint64_t pin_bytes, unsigned delay_us)
 {
-    struct program *p = g_new0(struct program, 1);
+    g_autofree struct program *p = g_new0(struct program, 1);
     const struct fake_cuda_config config = {.devices = 1, .delay_us = delay_us};
     struct fake_cuda_stats stats;
     user_begin(&p->user, &config, pin_bytes);
@@ -202,7 +202,6 @@ static void run_program(uint64_t seed, uint64_t pin_bytes, unsigned delay_us)
     free(p->host);
     g_free(p->mirror);
     g_free(p->expected);
-    g_free(p);
 }
 
 static void test_programs(void)

@@ -98,7 +98,7 @@ static void refuse(struct testing_device *d, struct backend_copy copy)
 /* Ends that are not where they should be, and kernels that are none. */
 static void test_refused(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_device d, other;
     unsigned char host[256];
     struct duet_call call = {.args = NULL};
@@ -129,7 +129,6 @@ static void test_refused(void)
     g_assert_cmpint(emulated->launch(d.device, &kernel), ==, DUET_EINVAL);
     testing_close(&other);
     testing_close(&d);
-    testing_fini(&t);
 }
 
 static void refuse_open(struct testing *t, struct backend_config config)
@@ -362,7 +361,7 @@ static void test_loss_under_kernel(void)
 /* Copies from a lost device are lost, the device that makes them is not. */
 static void test_lost_peer(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_device lost, d;
     struct backend_completion done;
     unsigned char host[64] = {1}, back[64];
@@ -385,7 +384,6 @@ static void test_lost_peer(void)
     g_assert_cmpmem(back, sizeof back, host, sizeof host);
     testing_close(&lost);
     testing_close(&d);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ struct scene {
 /* Fills in the dates by the model. */
 static void expect(struct scene *s)
 {
-    struct duet__flows flows;
+    OWNED(duet__flows_fini) struct duet__flows flows;
     g_assert_cmpint(duet__flows_init(&flows, &s->machine, s->scale), ==, DUET_OK);
     for (struct transfer *t = s->transfers; t < &s->transfers[COPIES]; t++) {
         const struct duet__flow flow = {.source = t->source,
@@ -60,7 +60,6 @@ static void expect(struct scene *s)
         ((struct transfer *)flow.tag)->expected_start_s = flow.start_s;
         ((struct transfer *)flow.tag)->expected_end_s = flow.date_s;
     }
-    duet__flows_fini(&flows);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -228,7 +227,7 @@ static void run_careless(struct scene *s)
 
 static void test_random(const void *argument)
 {
-    struct scene *s = g_new0(struct scene, 1);
+    g_autofree struct scene *s = g_new0(struct scene, 1);
     s->figures.random = GPOINTER_TO_UINT(argument);
     s->scale = s->figures.random % 2 ? 1 : 0.37;
     random_machine(&s->machine, NODES, s->figures.random / 2 % 2, &s->figures);
@@ -254,7 +253,6 @@ static void test_random(const void *argument)
         g_assert_true(s->transfers[i].start_s == starts[i] && s->transfers[i].end_s == ends[i]);
     }
     duet_machine_fini(&s->machine);
-    g_free(s);
 }
 
 /* ------------------------------------------------------------------------------------------- */

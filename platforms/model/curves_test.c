@@ -165,7 +165,7 @@ static struct duet__point whole_point(double work, double mean_s)
 
 static void test_details_refused(void)
 {
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     struct duet__point p;
 #define CHANGED(change)                                                                            \
     p = whole_point(1, 1);                                                                         \
@@ -182,7 +182,6 @@ static void test_details_refused(void)
     CHANGED(p.noise = 11);
     CHANGED(p.noise = NAN);
 #undef CHANGED
-    duet__calibration_fini(&c);
 }
 
 static void add(struct duet__calibration *c, const char *kernel, const char *arch,

@@ -110,7 +110,7 @@ static void test_machine(void)
     const struct duet__states states = {.runs = 100, .factor = {[DUET__STATES / 2] = 1.25}};
     const struct duet__hold hold = {"", "state", false};
     struct duet__draws draws = {.seed = 3, .runs = 1, .hold = &hold};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     g_assert_cmpint(duet_machine_init(&machine, 1, 2, 2, 1), ==, 0);
     machine.costs = (struct duet_costs){.submit_s = 1, .wake_s = 2, .spin_s = 3};
     machine.links[0].bandwidth_Bps = machine.routes[1].bandwidth_Bps = 1e9;
@@ -126,7 +126,6 @@ static void test_machine(void)
     g_assert_cmpfloat(machine.links[0].bandwidth_Bps, ==, machine.routes[1].bandwidth_Bps);
     g_assert_cmpfloat(machine.sharing.bandwidth_Bps, ==,
                       1e9 * exp(0.1 * duet__draw_normal(&draws, "", "memory")) / 1.25);
-    duet_machine_fini(&machine);
 }
 
 /* Bandwidth and latency have a factor each; what a SimGrid file says itself, 0 here, stays. */
