@@ -69,9 +69,8 @@ static void test_open_close(const void *argument)
         OWNED(testing_fini) struct testing t;
         testing_init(&t, b);
         for (unsigned k = 0; k < 3; k++) {
-            struct testing_device d;
+            OWNED(testing_close) struct testing_device d;
             testing_open(&d, &t, 0);
-            testing_close(&d);
         }
     }
 }

@@ -354,10 +354,9 @@ static void test_other_neighbours(void)
         break;
     }
     for (unsigned i = 0; i < 3; i++) {
-        struct duet__model model;
+        OWNED(duet__model_fini) struct duet__model model;
         fit_runs(&made[i % 2], i ? 1 : 2, &sizes, &model);
         g_assert_true((point_of(&model, GEMM)->uncertainty > 0.12) == (i > 0));
-        duet__model_fini(&model);
     }
     for (unsigned i = 0; i < 2; i++)
         made_free(&made[i]);

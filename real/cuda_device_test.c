@@ -221,7 +221,7 @@ static void test_handles(void)
     for (unsigned round = 0; round < 2; round++) {
         struct duet_config config = start(2, 0);
         struct duet_runtime *duet = open_with(&config);
-        uint64_t *data = g_malloc0(LARGE);
+        g_autofree uint64_t *data = g_malloc0(LARGE);
         struct duet_handle *handle = NULL;
         must(duet, duet_register_vector(duet, data, LARGE / sizeof *data, sizeof *data, &handle));
         g_assert_cmpuint(fake_cuda_registered(), ==, 0);
@@ -237,7 +237,6 @@ static void test_handles(void)
                 g_assert_cmpuint(data[i], ==, 5);
         }
         end(duet, DUET_OK);
-        g_free(data);
     }
 }
 

@@ -230,8 +230,8 @@ static void test_random(void)
     static const char *const kinds[] = {"", "pcie", "nvlink", "nvswitch", "carrier pigeon"};
     GRand *random = g_rand_new_with_seed(20261121);
     for (unsigned round = 0; round < 500; round++) {
-        struct testing_parts t;
-        struct duet_machine machine;
+        OWNED(testing_end) struct testing_parts t;
+        OWNED(duet_machine_fini) struct duet_machine machine;
         unsigned devices = (unsigned)g_rand_int_range(random, 0, 10);
         testing_parts(&t, "pack:2 core:2 pu:1", 1, devices);
         for (unsigned d = 0; d < devices; d++) {
@@ -248,8 +248,6 @@ static void test_random(void)
             g_assert_cmpfloat(in->bandwidth_Bps, ==, out->bandwidth_Bps);
             g_assert_cmpuint(in->count, ==, out->count);
         }
-        duet_machine_fini(&machine);
-        testing_end(&t);
     }
     g_rand_free(random);
 }

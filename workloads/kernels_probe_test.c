@@ -107,20 +107,18 @@ static void check(const struct duet__storage *a, const struct duet__storage *piv
 static void test_cholesky(void)
 {
     for (size_t bytes = 4; bytes <= 8; bytes += 4) {
-        struct duet__storage a = matrix(61, 17, bytes, true);
+        OWNED(duet__storage_free) struct duet__storage a = matrix(61, 17, bytes, true);
         cholesky(&a);
         check(&a, NULL);
-        duet__storage_free(&a);
     }
 }
 
 static void test_lu(void)
 {
     for (size_t bytes = 4; bytes <= 8; bytes += 4) {
-        struct duet__storage a = matrix(50, 16, bytes, false);
+        OWNED(duet__storage_free) struct duet__storage a = matrix(50, 16, bytes, false);
         lu(&a, NULL, 0);
         check(&a, NULL);
-        duet__storage_free(&a);
     }
 }
 
@@ -158,7 +156,7 @@ static void test_verdict(void)
     struct duet__judging how = {.exact = false};
     struct duet__verdict verdict = {0};
     for (unsigned exact = 0; exact < 2; exact++) {
-        struct duet__storage a = matrix(40, 16, 8, false);
+        OWNED(duet__storage_free) struct duet__storage a = matrix(40, 16, 8, false);
         how = (struct duet__judging){.exact = exact};
         lu(&a, NULL, 0);
         struct duet__tiled_data made = {.matrices = {a}};
@@ -174,7 +172,6 @@ static void test_verdict(void)
             WORKS(duet__judge_factors(&made, &how, &verdict, hear()));
             g_assert_cmpuint(asked, >, exact);
         }
-        duet__storage_free(&a);
     }
 }
 

@@ -151,7 +151,7 @@ static void test_peers(void)
     for (unsigned none = 0; none < 2; none++) {
         const struct fake_cuda_config config = {.devices = 3, .no_peers = none};
         struct fake_cuda_stats stats;
-        struct user user;
+        OWNED(user_end) struct user user;
         struct backend_device *devices[3];
         unsigned char host[1000], back[1000];
         user_begin(&user, &config, 0);
@@ -183,7 +183,6 @@ static void test_peers(void)
         for (unsigned i = 0; i < 2; i++)
             duet__backend_cuda.close(devices[i]);
         g_assert_cmpuint(user.hearing.count, ==, 0);
-        user_end(&user);
     }
 }
 
