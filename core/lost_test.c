@@ -3,35 +3,64 @@
  * Tests of a device that is lost: what becomes of its tasks, whatever they were at. What becomes of
  * its data is in lost_data_test.c.
  */
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
 enum { CPU = 0, GPU = 1, GPU2 = 2, GPU3 = 3, BLOCK = SLAB_ALIGN };
 
 static const struct testing_machine two = {.cpus = 1, .gpus = 2};
 
-static uint64_t ran_on(const struct testing *t, unsigned worker)
-{
-    return duet_worker_stats(t->core, worker).tasks;
-}
+static const char *const nobody = "every worker that could run it is lost";
 
-/* ------------------------------------------------------------------------------------------- */
-/* Tasks in each state                                                                          */
+#define ONE "cpus=1 gpus=1 "
+#define TWO "cpus=1 gpus=2 "
 
-/* On its list: the tasks go to others, who are woken for them. */
-static void test_listed(void)
+static const struct script scripts[] = {
+    /* tasks in each state */
+    {"tasks on its list go to others, who are woken for them", ONE "unasked heft",
+     "data a b c d e; any a:rw; any b:rw; any c:rw; any d:rw; any e:rw; wake cpu0; gpu0 lists 5;"
+     "go 0; lose gpu0; cpu0 lists 5; woken cpu0; go 5"},
+    {"a task that it has taken, with no room beside the one that runs", ONE "blocks=1",
+     "data a b; any@cuda a:w; any b:rw; gpu0 run 1; gpu0 idle; gpu0 takes 2; lose gpu0;"
+     "gpu0 takes 1; go 1; copies 0; lost 1;"
+     "end ELOST task 1 (any): every worker that could run it is lost"},
+    {"a task that waits for inputs, of which one is on its way and one is not yet", TWO,
+     "data a b; gpu a:r b:rw; gpu0 copy a host>gpu0; lose gpu0; gpu0 takes 1; go 0; lost a;"
+     "gpu0 takes 0; go 1; gpu1 ran 1; copied a host>gpu1; copied b host>gpu1; copies 0"},
+    {"a copy that still arrives is not valid in the lost memory", TWO,
+     "data a; gpu a:r; gpu0 copy a host>gpu0; lose gpu0; done a; gpu0 idle; valid a host; go 1;"
+     "valid a host gpu1"},
+    {"all copies are there, but the kernel has not begun", TWO,
+     "data a; gpu a:r; gpu0 copy a host>gpu0; done a; valid a host gpu0; lose gpu0; valid a host;"
+     "go 1"},
+    {"a running task is reported as lost, or as ended although the device is gone", TWO,
+     "data a; gpu a:w; cpu a:r; gpu0 run 1; lose gpu0; go 0; done 1 {ELOST|OK|ETASK}; gpu0 idle;"
+     "go 2; copied a gpu1>host; copies 0; tasks 2; gpu0 ran 0"},
+    {"after a failure of the run, what the lost device held ends without being tried again", TWO,
+     "data a; gpu a:w; gpu; gpu0 run 1; gpu0 run 2; done 1 ETASK; lose gpu0; lost 2; go 0;"
+     "end ETASK task 1 (for_gpus) failed on gpu0"},
+
+    /* losing all workers */
+    {"tasks that only devices can run, listed, running and not ready, are cancelled", ONE,
+     "data a b; gpu a:w; gpu a:rw; gpu; gpu; gpu; gpu; cpu a:r b:w; gpu0 run 1; lose gpu0; lost 1;"
+     "go 0; tasks 0; unregister b ELOST; end ELOST every worker that could run it is lost"},
+    {"a task that was not ready then, with no other of its kind, is found out later", ONE "heft",
+     "data a; cpu a:w; gpu a:rw; cpu0 run 1; lose gpu0; error; done 1;"
+     "end ELOST task 2 (for_gpus): every worker that could run it is lost"},
+    {"a task submitted when nobody is left, while the run has not failed before", ONE "ws",
+     "lose gpu0; any; go 1; wait; gpu;"
+     "end ELOST task 2 (for_gpus): every worker that could run it is lost"},
+    {"of two kinds of devices one is lost: tasks for it alone fail, those for either do not",
+     TWO "kinds=2 heft",
+     "lose gpu0; gpu@card1; gpu@cuda; go 2; {|gpu@card0}; end {OK|ELOST task 3 (for_gpus): every "
+     "worker}"},
+    {"a runtime closes while a device is lost: it ends once its commands are reported", ONE,
+     "data a; gpu a:r; gpu0 copy a host>gpu0; lose gpu0; stop; gpu0 idle; done a ELOST; gpu0 idle;"
+     "cpu0 exit; gpu0 exit; unfinished 0; fini"},
+};
+
+static void test_scripts(void)
 {
-    struct testing_machine one = {.cpus = 1, .gpus = 1};
-    struct testing *t = testing_init(&one, "heft", 1);
-    t->woken[CPU] = true;
-    for (unsigned i = 0; i < 5; i++)
-        (void)testing_submit(t, t->any, testing_handle(t, BLOCK), DUET_RW, NULL, 0, 0);
-    g_assert_cmpuint(duet_list_length(&t->core->workers[GPU].list), ==, 5);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    lose(t, GPU);
-    g_assert_cmpuint(duet_list_length(&t->core->workers[CPU].list), ==, 5);
-    g_assert_true(t->woken[CPU]);
-    g_assert_cmpuint(go(t, NULL), ==, 5);
-    lost_end(t, DUET_OK, "");
+    scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 /* A task on the shared list, for which only the worker that is lost was woken. */
@@ -76,104 +105,6 @@ static void test_woken_to_steal(void)
     g_assert_cmpuint(tried, >, 0);
 }
 
-/* Taken, with no room beside the one that runs. */
-static void test_without_room(void)
-{
-    struct testing_log log = {0};
-    struct testing_machine make = {.cpus = 1, .gpus = 1, .capacity_bytes = BLOCK};
-    struct testing *t = lost_start(&make, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-    submit_to(t, t->any, "cuda", a, DUET_W, NULL, 0);
-    submit_to(t, t->any, NULL, b, DUET_RW, NULL, 0);
-    struct duet__engine_command run = expect_run(t, GPU);
-    expect_idle(t, GPU);
-    g_assert_cmpint(t->core->workers[GPU].slots[1]->state, ==, TASK_TAKEN);
-    lose(t, GPU);
-    g_assert_cmpuint(t->core->workers[GPU].taken, ==, 1);
-    g_assert_cmpuint(go(t, &log), ==, 1);
-    g_assert_cmpuint(log.count, ==, 0);
-    done_lost(t, &run);
-    lost_end(t, DUET_ELOST, "task 1 (any): every worker that could run it is lost");
-}
-
-/* Waiting for inputs, of which one is on its way and one is not yet. */
-static void test_fetching(void)
-{
-    struct testing_log log = {0};
-    struct testing *t = lost_start(&two, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_R, b, DUET_RW, 0);
-    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
-    lose(t, GPU);
-    g_assert_cmpuint(t->core->workers[GPU].taken, ==, 1);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    done_lost(t, &copy);
-    g_assert_cmpuint(t->core->workers[GPU].taken, ==, 0);
-    g_assert_cmpuint(go(t, &log), ==, 1);
-    g_assert_cmpuint(ran_on(t, GPU2), ==, 1);
-    g_assert_cmpuint(log.count, ==, 2);
-    for (unsigned i = 0; i < 2; i++)
-        g_assert_true(log.copies[i].source == DUET_HOST && log.copies[i].destination == 2);
-    lost_end(t, DUET_OK, "");
-}
-
-/* The copy still arrived: data in the lost memory is invalid. */
-static void test_fetched(void)
-{
-    struct testing *t = lost_start(&two, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_R, NULL, 0, 0);
-    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
-    lose(t, GPU);
-    testing_done(t, &copy, 1e-6, DUET_OK);
-    expect_idle(t, GPU);
-    g_assert_false(bit_test(a->valid, 1));
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    g_assert_true(bit_test(a->valid, 2));
-    lost_end(t, DUET_OK, "");
-}
-
-/* All copies there, but the kernel not begun. */
-static void test_arrived(void)
-{
-    struct testing *t = lost_start(&two, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_R, NULL, 0, 0);
-    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
-    testing_done(t, &copy, 1e-6, DUET_OK);
-    g_assert_true(bit_test(a->valid, 1));
-    lose(t, GPU);
-    g_assert_false(bit_test(a->valid, 1));
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    lost_end(t, DUET_OK, "");
-}
-
-/* Running: reported as lost, or as done although the device is known to be gone. */
-static void test_running(void)
-{
-    static const int statuses[] = {DUET_ELOST, DUET_OK, DUET_ETASK};
-    for (unsigned i = 0; i < 3; i++) {
-        struct duet_stats stats;
-        struct testing_log log = {0};
-        struct testing *t = lost_start(&two, "eager");
-        struct duet_handle *a = testing_handle(t, BLOCK);
-        (void)testing_submit(t, t->gpu, a, DUET_W, NULL, 0, 0);
-        (void)testing_submit(t, t->cpu, a, DUET_R, NULL, 0, 0);
-        struct duet__engine_command run = expect_run(t, GPU);
-        lose(t, GPU);
-        g_assert_cmpuint(go(t, NULL), ==, 0);
-        testing_done(t, &run, 1e-6, statuses[i]);
-        expect_idle(t, GPU);
-        g_assert_cmpuint(go(t, &log), ==, 2);
-        g_assert_cmpuint(log.count, ==, 1);
-        g_assert_cmpuint(log.copies[0].source, ==, 2);
-        duet_stats(t->core, &stats);
-        g_assert_cmpuint(stats.tasks, ==, 2);
-        g_assert_cmpuint(ran_on(t, GPU), ==, 0);
-        lost_end(t, DUET_OK, "");
-    }
-}
-
 /* Several at once: two in flight, one on the list, one not ready yet. */
 static void test_window(void)
 {
@@ -193,94 +124,8 @@ static void test_window(void)
     done_lost(t, &copies[1]);
     done_lost(t, &run);
     g_assert_cmpuint(go(t, NULL), ==, 9);
-    g_assert_cmpuint(ran_on(t, GPU2), ==, 9);
+    g_assert_cmpuint(duet_worker_stats(t->core, GPU2).tasks, ==, 9);
     lost_end(t, DUET_OK, "");
-}
-
-/* After a failure of the run, what the lost device held ends without being tried again. */
-static void test_after_failure(void)
-{
-    struct testing *t = lost_start(&two, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
-    struct duet__engine_command run = expect_run(t, GPU), other = expect_run(t, GPU);
-    testing_done(t, &run, 1e-6, DUET_ETASK);
-    lose(t, GPU);
-    done_lost(t, &other);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    lost_end(t, DUET_ETASK, "task 1 (for_gpus) failed on gpu0");
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Losing all workers */
-
-static const char *const nobody = "every worker that could run it is lost";
-
-/* Tasks that only devices can run, listed, running, and not ready: the others are cancelled. */
-static void test_only_device(void)
-{
-    struct duet_stats stats;
-    struct testing_machine make = {.cpus = 1, .gpus = 1};
-    struct testing *t = lost_start(&make, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, a, DUET_RW, NULL, 0, 0);
-    for (unsigned i = 0; i < 4; i++)
-        (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
-    (void)testing_submit(t, t->cpu, a, DUET_R, b, DUET_W, 0);
-    struct duet__engine_command run = expect_run(t, GPU);
-    lose(t, GPU);
-    done_lost(t, &run);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    duet_stats(t->core, &stats);
-    g_assert_cmpuint(stats.tasks, ==, 0);
-    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_ELOST);
-    lost_end(t, DUET_ELOST, nobody);
-}
-
-/* Not ready when the device is lost, and nothing else of that kind waits: found out later. */
-static void test_only_device_later(void)
-{
-    struct testing_machine make = {.cpus = 1, .gpus = 1};
-    struct testing *t = lost_start(&make, "heft");
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->cpu, a, DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, a, DUET_RW, NULL, 0, 0);
-    struct duet__engine_command run = expect_run(t, CPU);
-    lose(t, GPU);
-    g_assert_cmpint(atomic_load(&t->core->error), ==, 0);
-    testing_done(t, &run, 1e-6, DUET_OK);
-    lost_end(t, DUET_ELOST, "task 2 (for_gpus): every worker that could run it is lost");
-}
-
-/* A task submitted when nobody is left; the run has not failed before. */
-static void test_submitted_after(void)
-{
-    struct testing_machine make = {.cpus = 1, .gpus = 1};
-    struct testing *t = lost_start(&make, "ws");
-    lose(t, GPU);
-    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 0);
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
-    lost_end(t, DUET_ELOST, "task 2 (for_gpus): every worker that could run it is lost");
-}
-
-/* One of two kinds of devices is lost: tasks for it alone fail, those for either do not. */
-static void test_kinds(void)
-{
-    for (unsigned fails = 0; fails < 2; fails++) {
-        struct testing_machine make = {.cpus = 1, .gpus = 2, .gpu_archs = 2};
-        struct testing *t = lost_start(&make, "heft");
-        lose(t, GPU);
-        submit_to(t, t->gpu, "card1", NULL, 0, NULL, 0);
-        submit_to(t, t->gpu, "cuda", NULL, 0, NULL, 0);
-        g_assert_cmpuint(go(t, NULL), ==, 2);
-        if (fails)
-            submit_to(t, t->gpu, "card0", NULL, 0, NULL, 0);
-        lost_end(t, fails ? DUET_ELOST : DUET_OK, "task 3 (for_gpus): every worker");
-    }
 }
 
 /* Devices of one kind are lost one after another, until none is left. */
@@ -338,9 +183,7 @@ static void test_all(void)
     }
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* The call                                                                                     */
-
+/* The call itself, and what policies see of it. */
 static void test_calls(void)
 {
     struct testing *t = lost_start(&two, "ws");
@@ -357,25 +200,5 @@ static void test_calls(void)
     lost_end(t, DUET_OK, "");
 }
 
-/* A runtime that closes while a device is being lost: EXIT once its commands are reported. */
-static void test_closing(void)
-{
-    struct testing_machine make = {.cpus = 1, .gpus = 1};
-    OWNED(testing_end) struct testing *t = lost_start(&make, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_R, NULL, 0, 0);
-    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
-    lose(t, GPU);
-    duet__core_stop(t->core);
-    expect_idle(t, GPU);
-    testing_done(t, &copy, 1e-6, DUET_ELOST);
-    expect_idle(t, GPU);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_EXIT);
-    g_assert_cmpint(testing_next(t, GPU).kind, ==, DUET_EXIT);
-    g_assert_cmpuint(unfinished(t->core), ==, 0);
-}
-
-TEST_MAIN(test_listed, test_woken_for, test_woken_to_steal, test_without_room, test_fetching,
-          test_fetched, test_arrived, test_running, test_window, test_after_failure,
-          test_only_device, test_only_device_later, test_submitted_after, test_kinds,
-          test_one_after_another, test_all, test_calls, test_closing)
+TEST_MAIN(test_scripts, test_woken_for, test_woken_to_steal, test_window, test_one_after_another,
+          test_all, test_calls)

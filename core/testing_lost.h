@@ -87,7 +87,8 @@ static inline void submit_to(struct testing *t, const struct duet_codelet *codel
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
 }
 
-/* Checks that nothing is left half done: no device has pins or copies. */
+/* Checks that nothing is left half done: no device has pins or copies, and no link is queued for.
+ */
 static inline void check_rest(const struct testing *t)
 {
     const struct duet_runtime *core = t->core;
@@ -112,6 +113,8 @@ static inline void check_rest(const struct testing *t)
         g_assert_cmpuint(duet_list_length(&core->workers[w].list), ==, 0);
     }
     g_assert_cmpuint(duet_list_length(&core->shared), ==, 0);
+    for (unsigned i = 0; i < core->machine.link_count + 2 * core->machine.node_count; i++)
+        g_assert_cmpint(atomic_load(&core->queued_ns[i]), ==, 0);
 }
 
 /* All is finished, as `error` says (with a message that says `part`), and everybody can leave. */
