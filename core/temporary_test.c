@@ -2,13 +2,46 @@
 /* Temporary data, and handles that go away without a wait. */
 #include <stdint.h>
 
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
-static struct testing *start(unsigned cpus, unsigned gpus, bool computes)
+#define BOTH "cpus=1 gpus=1 "
+#define TOO_EARLY "end EINVAL temporary data that nothing has written before"
+
+static const struct script scripts[] = {
+    {"temporary data that stays on a device needs no place in the host's memory", BOTH "computes",
+     "temporary a; gpu a:w; gpu a:rw; leave a; go 2; copies 0; handles 0; spare_bytes 0;"
+     "registered_bytes 0; temporary a; gpu a:w; cpu a:r; go 2; copies 1; address a 1; leave a"},
+    {"hints about what was not written yet bring nothing, and do not fail the run", BOTH "computes",
+     "temporary a; prefetch a host; prefetch a gpu0; unused a; gpu a:w; cpu a:r; go 2; leave a"},
+    {"if nothing computes there is no memory at all, and all else is the same", BOTH,
+     "temporary a; gpu a:w; cpu a:rw; acquire a:r; address a 0; unregister a"},
+    {"a task reads what nothing has written", BOTH "computes",
+     "temporary a; {cpu a:r|gpu a:rw}; go 0;" TOO_EARLY},
+    {"the application reads what nothing has written", BOTH "computes",
+     "temporary a; acquire a:r EINVAL; release a;" TOO_EARLY},
+    {"what was written is lost like any other", BOTH,
+     "temporary a; gpu a:w; go 1; lose gpu0; cpu a:r; go 0; end ELOST lost with a device"},
+
+    /* unregistering without waiting */
+    {"data with an address is brought home, after all tasks, and counts for a wait until it is",
+     BOTH,
+     "data a; gpu a:rw; cpu a:r; gpu a:w; leave a; handles 1; unfinished 4; go 3;"
+     "copied a host>gpu0; copied a gpu0>host; copied a gpu0>host; copies 0; handles 0;"
+     "forgotten 1"},
+    {"data that the application has acquired is released", "cpus=1",
+     "data a; acquire a:rw; cpu a:rw; leave a; go 1; handles 0"},
+    {"nothing may be done with data that was left", "cpus=1",
+     "data a; cpu a:rw; leave a; leave a EINVAL; says already; unregister a EINVAL;"
+     "acquire a:r EINVAL; release a EINVAL; cpu a:r; go 1;"
+     "end EINVAL submitted after duet_unregister_submit"},
+    {"of a run that has failed everything goes away nevertheless", BOTH,
+     "data a; temporary b; gpu a:rw b:w; gpu0 copy a host>gpu0; leave a; leave b; cancel; done a;"
+     "go 0; handles 0; end ECANCELED"},
+};
+
+static void test_scripts(void)
 {
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = cpus, .gpus = gpus}, "eager");
-    t->core->computes = computes;
-    return t;
+    scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 static struct duet_handle *temporary(struct testing *t, size_t rows, size_t cols)
@@ -22,7 +55,7 @@ static struct duet_handle *temporary(struct testing *t, size_t rows, size_t cols
 /* The host's memory is taken when a task there writes, and used again. */
 static void test_memory(void)
 {
-    struct testing *t = start(1, 0, true);
+    struct testing *t = stage_of("cpus=1 computes");
     struct duet_handle *a = temporary(t, 100, 7);
     submit_to(t, t->cpu, NULL, a, DUET_W, NULL, 0);
     submit_to(t, t->cpu, NULL, a, DUET_RW, NULL, 0);
@@ -44,7 +77,7 @@ static void test_memory(void)
 /* Every size has room, and sizes of an octave are four. */
 static void test_sizes(void)
 {
-    struct testing *t = start(1, 0, true);
+    struct testing *t = stage_of("cpus=1 computes");
     void *before = NULL;
     for (size_t bytes = 1; bytes < 200000; bytes += 1 + bytes / 50) {
         struct duet_handle *handle;
@@ -67,167 +100,22 @@ static void test_sizes(void)
     lost_end(t, DUET_OK, NULL);
 }
 
-/* Temporary data that stays on a device needs no place in the host's memory. */
-static void test_device(void)
-{
-    struct testing_log log = {0};
-    struct testing *t = start(1, 1, true);
-    struct duet_handle *a = temporary(t, 10, 10);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    submit_to(t, t->gpu, NULL, a, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    g_assert_cmpuint(go(t, &log), ==, 2);
-    g_assert_cmpuint(log.count, ==, 0);
-    g_assert_null(t->core->handles);
-    g_assert_cmpuint(t->core->spare_bytes, ==, 0);
-    g_assert_cmpuint(duet__registered_bytes(t->core), ==, 0);
-    /* from there to the host's when a task needs it */
-    a = temporary(t, 10, 10);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
-    g_assert_cmpuint(go(t, &log), ==, 2);
-    g_assert_cmpuint(log.count, ==, 1);
-    g_assert_nonnull(duet_address(a));
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* Hints about what was not written yet bring nothing, and do not fail the run. */
-static void test_hints(void)
-{
-    struct testing_log log = {0};
-    struct testing *t = start(1, 1, true);
-    struct duet_handle *a = temporary(t, 10, 10);
-    g_assert_cmpint(duet_prefetch(t->core, a, DUET_HOST), ==, DUET_OK);
-    g_assert_cmpint(duet_prefetch(t->core, a, 1), ==, DUET_OK);
-    g_assert_cmpint(duet_wont_use(t->core, a), ==, DUET_OK);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
-    g_assert_cmpuint(go(t, &log), ==, 2);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* If nothing computes there is no memory at all, and all else is the same. */
-static void test_simulated(void)
-{
-    struct testing *t = start(1, 1, false);
-    struct duet_handle *a = temporary(t, 10, 10);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    submit_to(t, t->cpu, NULL, a, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_acquire(t->core, a, DUET_R), ==, DUET_OK);
-    g_assert_null(duet_address(a));
-    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK);
-    lost_end(t, DUET_OK, NULL);
-}
-
-static void test_read_first(void)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        struct testing *t = start(1, 1, true);
-        struct duet_handle *a = temporary(t, 10, 10);
-        if (i < 2)
-            submit_to(t, i ? t->gpu : t->cpu, NULL, a, i ? DUET_RW : DUET_R, NULL, 0);
-        else
-            g_assert_cmpint(duet_acquire(t->core, a, DUET_R), ==, DUET_EINVAL);
-        (void)go(t, NULL);
-        if (i == 2)
-            g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
-        lost_end(t, DUET_EINVAL, "temporary data that nothing has written before");
-    }
-    /* one that was written is lost like any other */
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
-    struct duet_handle *a = temporary(t, 10, 10);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    (void)go(t, NULL);
-    lose(t, 1);
-    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
-    (void)go(t, NULL);
-    lost_end(t, DUET_ELOST, "lost with a device");
-}
-
 static void test_shapes(void)
 {
     struct duet_handle *handle;
-    struct testing *t = start(1, 0, true);
+    struct testing *t = stage_of("cpus=1 computes");
     g_assert_cmpint(duet_register_temporary(t->core, 0, 1, 8, &handle), ==, DUET_EINVAL);
     g_assert_cmpint(duet_register_temporary(t->core, SIZE_MAX / 2, 16, 8, &handle), ==,
                     DUET_EINVAL);
     g_assert_null(handle);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Unregistering without waiting                                                                */
-
-/* Data with an address is brought home, after all tasks, and counts for a wait until it is. */
-static void test_home(void)
-{
-    struct testing_log log = {0};
-    struct testing *t = start(1, 1, false);
-    struct duet_handle *a = testing_handle(t, 100);
-    submit_to(t, t->gpu, NULL, a, DUET_RW, NULL, 0);
-    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
-    submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    g_assert_nonnull(t->core->handles);
-    g_assert_cmpuint(unfinished(t->core), ==, 4);
-    g_assert_cmpuint(go(t, &log), ==, 3);
-    g_assert_cmpuint(log.count, ==, 3); /* there, back for the reader, and home */
-    g_assert_null(t->core->handles);
-    g_assert_cmpuint(t->forgotten, ==, 1);
     g_assert_cmpint(duet_unregister_submit(t->core, NULL), ==, DUET_OK);
     lost_end(t, DUET_OK, NULL);
-}
-
-/* Data that the application has acquired is released. */
-static void test_acquired(void)
-{
-    struct testing *t = start(1, 0, false);
-    struct duet_handle *a = testing_handle(t, 100);
-    g_assert_cmpint(duet_acquire(t->core, a, DUET_RW), ==, DUET_OK);
-    submit_to(t, t->cpu, NULL, a, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    g_assert_null(t->core->handles);
-    lost_end(t, DUET_OK, NULL);
-}
-
-static void test_misuse(void)
-{
-    struct testing *t = start(1, 0, false);
-    struct duet_handle *a = testing_handle(t, 100);
-    submit_to(t, t->cpu, NULL, a, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    REFUSED(t->core, duet_unregister_submit(t->core, a), DUET_EINVAL, "already");
-    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_acquire(t->core, a, DUET_R), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_release(t->core, a), ==, DUET_EINVAL);
-    submit_to(t, t->cpu, NULL, a, DUET_R, NULL, 0);
-    (void)go(t, NULL);
-    lost_end(t, DUET_EINVAL, "submitted after duet_unregister_submit");
-}
-
-/* A run that has failed: everything goes away nevertheless. */
-static void test_failed(void)
-{
-    struct testing *t = start(1, 1, false);
-    struct duet_handle *a = testing_handle(t, 100), *b = temporary(t, 3, 3);
-    submit_to(t, t->gpu, NULL, a, DUET_RW, b, DUET_W);
-    struct duet__engine_command copy = expect_copy(t, 1, a, DUET_HOST, 1);
-    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
-    g_assert_cmpint(duet_unregister_submit(t->core, b), ==, DUET_OK);
-    duet_cancel(t->core);
-    testing_done(t, &copy, 1e-6, 0);
-    (void)go(t, NULL);
-    g_assert_null(t->core->handles);
-    lost_end(t, DUET_ECANCELED, "");
 }
 
 /* A device's kernel unregisters, is lost, and does so again elsewhere. */
 static void test_inside_lost(void)
 {
-    struct testing *t = lost_start(&(struct testing_machine){.gpus = 2}, "eager");
+    struct testing *t = stage_of("gpus=2");
     struct duet_handle *a = testing_handle(t, 100), *b = temporary(t, 3, 3);
     submit_to(t, t->gpu, NULL, a, DUET_W, NULL, 0);
     unsigned first = t->woken[0] ? 0 : 1;
@@ -251,5 +139,4 @@ static void test_inside_lost(void)
     lost_end(t, DUET_OK, NULL);
 }
 
-TEST_MAIN(test_memory, test_sizes, test_device, test_hints, test_simulated, test_read_first,
-          test_shapes, test_home, test_acquired, test_misuse, test_failed, test_inside_lost)
+TEST_MAIN(test_scripts, test_memory, test_sizes, test_shapes, test_inside_lost)
