@@ -5,16 +5,79 @@
  */
 #include <glib.h>
 
-#include "core/testing.h"
+#include "core/testing_script.h"
 
 enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN, PARTS = 4 };
+
+/*
+ * "together 4": so many tasks can run at once now, which are begun and ended. "name b a1": another
+ * name for a part, of which parts can be named then.
+ */
+static bool cut_step(struct stage *stage, char **words)
+{
+    struct duet__engine_command commands[TESTING_WORKERS];
+    struct testing *t = stage->t;
+    unsigned count = 0;
+    if (stage_is(words, "name")) {
+        *stage_place(stage, words[1]) = stage_data(stage, words[2]);
+        return true;
+    }
+    if (!stage_is(words, "together"))
+        return false;
+    for (unsigned w = 0; w < t->workers; w++) {
+        commands[count] = testing_next(t, w);
+        count += commands[count].kind == DUET_RUN;
+    }
+    for (unsigned i = 0; i < count; i++)
+        testing_done(t, &commands[i], 1e-6, 0);
+    stage_same(stage, "their number", count, stage_number(stage, words[1]));
+    return true;
+}
+
+#define MANY "cpus=8 unasked"
+#define BOTH "cpus=1 gpus=1 unasked"
+#define CUT "data a*4; cut a 4;"
+#define LAST "wait; unregister a; handles 0"
+
+static const struct script scripts[] = {
+    {"tasks on parts run side by side between those on the whole, and so do all who only read",
+     MANY,
+     CUT "any a:w; any a0:rw; any a1:rw; any a2:rw; any a3:rw; any a:r; any a0:r; any a1:r;"
+         "any a2:r; any a3:r; any a1:w; any a2:w; any a:w; together 1; together 4; together 5;"
+         "together 2; together 1;" LAST},
+    {"views of a second cut, and of parts of a part, wait for those that they share data with",
+     MANY,
+     CUT "name h a; name q a0; name p a3; name f a0; cut h 2; cut q 2; any p:w; any q0:w; any q1:w;"
+         "any h0:rw; any h1:rw; any q1:r; any a:r; any h1:r; any q0:w; any f:rw; together 3;"
+         "together 2; together 3; together 1; together 1;" LAST},
+    {"data goes from a device to the host's memory and from there on; nothing is copied in vain",
+     BOTH,
+     CUT "gpu a:w; gpu a2:rw; gpu a3:r; gpu a:r; gpu0 work 4; cpu0 work 0;"
+         "copied a gpu0>host; copied a2 host>gpu0; copied a2 gpu0>host; copied a3 host>gpu0;"
+         "copied a host>gpu0; copies 0;" LAST},
+    {"if the whole is overwritten, the contents of the parts are not copied back", BOTH,
+     CUT "gpu a0:w; cpu a:w; gpu0 work 1; cpu0 work 1; copies 0;" LAST},
+    {"a part is acquired while another one is at work, and the whole when it is not",
+     "cpus=2 unasked",
+     CUT "acquire a0:rw; any a1:rw; any a:rw; together 1; together 0;"
+         "unregister a EINVAL; says is acquired: release it first; uncut a1 EINVAL; release a0;"
+         "together 1;" LAST},
+    {"temporary data has no memory before it is cut; unregistering takes its parts along", BOTH,
+     "temporary a; cut a 4; gpu a0:w; gpu a1:w; gpu a2:w; gpu a3:w; cpu a:r; leave a0 EINVAL;"
+     "leave a; wait; handles 0"},
+};
+
+static void test_scripts(void)
+{
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){NULL, cut_step});
+}
 
 static struct duet_handle *parts[PARTS];
 
 /* A vector of four blocks, with its parts. */
-static struct duet_handle *start(struct testing **made, unsigned cpus, unsigned gpus)
+static struct duet_handle *start(struct testing **made, unsigned gpus)
 {
-    const struct testing_machine make = {.cpus = cpus, .gpus = gpus};
+    const struct testing_machine make = {.cpus = 1, .gpus = gpus};
     struct testing *t = *made = testing_init(&make, "eager", 1);
     struct duet_handle *whole = testing_handle(t, PARTS * BLOCK);
     g_assert_cmpint(duet_cut_blocks(t->core, whole, PARTS, 1, parts), ==, DUET_OK);
@@ -29,54 +92,13 @@ static void end(struct testing *t, struct duet_handle *whole)
     testing_fini(t);
 }
 
-static void submit(struct testing *t, struct duet_handle *handle, int mode)
-{
-    (void)testing_submit(t, t->any, handle, mode, NULL, 0, 0);
-}
-
-/* Returns how many tasks can run at once now: they are begun and ended. */
-static unsigned together(struct testing *t)
-{
-    struct duet__engine_command commands[TESTING_WORKERS];
-    unsigned count = 0;
-    for (unsigned w = 0; w < t->workers; w++) {
-        commands[count] = testing_next(t, w);
-        count += commands[count].kind == DUET_RUN;
-    }
-    for (unsigned i = 0; i < count; i++)
-        testing_done(t, &commands[i], 1e-6, 0);
-    return count;
-}
-
-/* Tasks on parts run side by side between those on the whole, and so do all who only read. */
-static void test_order(void)
-{
-    struct testing *t;
-    struct duet_handle *whole = start(&t, 2 * PARTS, 0);
-    submit(t, whole, DUET_W);
-    for (unsigned i = 0; i < PARTS; i++)
-        submit(t, parts[i], DUET_RW);
-    submit(t, whole, DUET_R);
-    for (unsigned i = 0; i < PARTS; i++)
-        submit(t, parts[i], DUET_R);
-    submit(t, parts[1], DUET_W);
-    submit(t, parts[2], DUET_W);
-    submit(t, whole, DUET_W);
-    g_assert_cmpuint(together(t), ==, 1);
-    g_assert_cmpuint(together(t), ==, PARTS);
-    g_assert_cmpuint(together(t), ==, PARTS + 1);
-    g_assert_cmpuint(together(t), ==, 2);
-    g_assert_cmpuint(together(t), ==, 1);
-    end(t, whole);
-}
-
 /* Triangles of 10 x 10 elements of 8 bytes: what of them is copied, and how they are refused. */
 static void test_triangles(void)
 {
     struct testing *t;
     struct testing_log log = {0};
     struct duet_handle *square, *inner[4];
-    struct duet_handle *whole = start(&t, 1, 1);
+    struct duet_handle *whole = start(&t, 1);
     g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 10, 12, 8, &square), ==, DUET_OK);
     refuses(t, duet_cut_triangles(t->core, whole, DUET_DIAGONAL_LOWER, inner), "only a square");
     g_assert_cmpint(duet_cut_triangles(t->core, square, DUET_DIAGONAL_UPPER, inner), ==, DUET_OK);
@@ -95,96 +117,12 @@ static void test_triangles(void)
     end(t, whole);
 }
 
-/* A second cut, and parts of a part, with the parts that they share data with. */
-static void test_views(void)
-{
-    struct testing *t;
-    struct duet_handle *halves[2], *quarters[2];
-    struct duet_handle *whole = start(&t, 2 * PARTS, 0);
-    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 1, halves), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_blocks(t->core, parts[0], 2, 1, quarters), ==, DUET_OK);
-    submit(t, parts[3], DUET_W);
-    submit(t, quarters[0], DUET_W);
-    submit(t, quarters[1], DUET_W);
-    submit(t, halves[0], DUET_RW);
-    submit(t, halves[1], DUET_RW);
-    submit(t, quarters[1], DUET_R);
-    submit(t, whole, DUET_R);
-    submit(t, halves[1], DUET_R);
-    submit(t, quarters[0], DUET_W);
-    submit(t, parts[0], DUET_RW);
-    g_assert_cmpuint(together(t), ==, 3);
-    g_assert_cmpuint(together(t), ==, 2);
-    g_assert_cmpuint(together(t), ==, 3);
-    g_assert_cmpuint(together(t), ==, 1);
-    g_assert_cmpuint(together(t), ==, 1);
-    end(t, whole);
-}
-
-static bool copied(const struct testing_log *log, const struct duet_handle *handle, unsigned to)
-{
-    for (unsigned i = 0; i < log->count; i++)
-        if (log->copies[i].handle == handle && log->copies[i].destination == to)
-            return log->copies[i].bytes == handle->bytes;
-    return false;
-}
-
-/* Data goes from a device to the host's memory and from there on; nothing is copied in vain. */
-static void test_copies(void)
-{
-    struct testing *t;
-    struct testing_log log = {0};
-    struct duet_handle *whole = start(&t, 1, 1);
-    (void)testing_submit(t, t->gpu, whole, DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, parts[2], DUET_RW, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, parts[3], DUET_R, NULL, 0, 0);
-    (void)testing_submit(t, t->gpu, whole, DUET_R, NULL, 0, 0);
-    while (testing_work(t, GPU, &log) + testing_work(t, CPU, &log))
-        ;
-    g_assert_cmpuint(log.count, ==, 5);
-    g_assert_true(copied(&log, whole, DUET_HOST) && copied(&log, whole, 1));
-    g_assert_true(copied(&log, parts[2], 1) && copied(&log, parts[2], DUET_HOST));
-    g_assert_true(copied(&log, parts[3], 1));
-    end(t, whole);
-}
-
-/* If the whole is overwritten, the contents of the parts are not copied back. */
-static void test_overwritten(void)
-{
-    struct testing *t;
-    struct testing_log log = {0};
-    struct duet_handle *whole = start(&t, 1, 1);
-    (void)testing_submit(t, t->gpu, parts[0], DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->cpu, whole, DUET_W, NULL, 0, 0);
-    while (testing_work(t, GPU, &log) + testing_work(t, CPU, &log))
-        ;
-    g_assert_cmpuint(log.count, ==, 0);
-    end(t, whole);
-}
-
-/* The application acquires a part while another one is at work, and the whole when it is not. */
-static void test_acquire(void)
-{
-    struct testing *t;
-    struct duet_handle *whole = start(&t, 2, 0);
-    g_assert_cmpint(duet_acquire(t->core, parts[0], DUET_RW), ==, DUET_OK);
-    submit(t, parts[1], DUET_RW);
-    submit(t, whole, DUET_RW);
-    g_assert_cmpuint(together(t), ==, 1);
-    g_assert_cmpuint(together(t), ==, 0);
-    REFUSED(t->core, duet_unregister(t->core, whole), DUET_EINVAL, "is acquired: release it first");
-    g_assert_cmpint(duet_uncut(t->core, parts[1]), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_release(t->core, parts[0]), ==, DUET_OK);
-    g_assert_cmpuint(together(t), ==, 1);
-    end(t, whole);
-}
-
 /* A cut ends with what is in flight, and may be made again. */
 static void test_uncut(void)
 {
     struct testing *t;
     struct duet_handle *inner[2];
-    struct duet_handle *whole = start(&t, 1, 1);
+    struct duet_handle *whole = start(&t, 1);
     g_assert_cmpint(duet_cut_blocks(t->core, parts[1], 2, 1, inner), ==, DUET_OK);
     (void)testing_submit(t, t->gpu, parts[0], DUET_RW, NULL, 0, 0);
     (void)testing_submit(t, t->gpu, inner[0], DUET_RW, NULL, 0, 0);
@@ -198,23 +136,6 @@ static void test_uncut(void)
     g_assert_cmpuint(parts[2]->row, ==, parts[0]->rows + parts[1]->rows);
     (void)testing_submit(t, t->gpu, parts[1], DUET_RW, NULL, 0, 0);
     end(t, whole);
-}
-
-/* Temporary data has no memory before it is cut; unregistering takes its parts along. */
-static void test_temporary(void)
-{
-    const struct testing_machine make = {.cpus = 1, .gpus = 1};
-    struct duet_handle *whole;
-    OWNED(testing_end) struct testing *t = testing_init(&make, "eager", 1);
-    g_assert_cmpint(duet_register_temporary(t->core, 10, 10, 8, &whole), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 2, parts), ==, DUET_OK);
-    for (unsigned i = 0; i < PARTS; i++)
-        (void)testing_submit(t, t->gpu, parts[i], DUET_W, NULL, 0, 0);
-    (void)testing_submit(t, t->cpu, whole, DUET_R, NULL, 0, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, parts[0]), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_unregister_submit(t->core, whole), ==, DUET_OK);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    g_assert_null(t->core->handles);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -242,7 +163,7 @@ static void test_refusals(void)
     static const char *const why[] = {"within", "within", "within", "overlaps an earlier one"};
     struct testing *t;
     struct duet_handle *halves[2], *quarters[2], *other[2];
-    struct duet_handle *whole = start(&t, 1, 0);
+    struct duet_handle *whole = start(&t, 0);
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++)
         refuses(t, duet_cut(t->core, whole, bad[i], 2, other), why[i]);
     refuses(t, duet_cut(t->core, whole, bad[0], 0, other), "a cut needs parts");
@@ -319,5 +240,4 @@ static void test_random_memory(void)
     }
 }
 
-TEST_MAIN(test_order, test_views, test_triangles, test_copies, test_overwritten, test_acquire,
-          test_uncut, test_temporary, test_refusals, test_memory, test_random_memory)
+TEST_MAIN(test_scripts, test_triangles, test_uncut, test_refusals, test_memory, test_random_memory)

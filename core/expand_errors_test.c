@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tasks that expand: what is refused and how, and how failures end. */
-#include "core/testing_expand.h"
+#include "core/testing_script.h"
 
-enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN };
+enum { BLOCK = SLAB_ALIGN };
 
-static struct testing *start(unsigned cpus, unsigned gpus)
+#define ONE "cpus=1 gpus=1 unasked"
+/* Two blocks, each written on the device and then changed by a CPU. */
+#define FOUR "plan p cut 2, gpu p0:w, gpu p1:w, cpu p0:rw, cpu p1:rw; data a*2; split p a:rw;"
+
+static const struct script scripts[] = {
+    {"a failing child keeps the others from beginning, and the successor", ONE,
+     FOUR "cpu a:r; cpu0 idle; gpu0 run 3; gpu0 run 4; done 3; done 4 ETASK; wait ETASK;"
+          "says task 4 (for_gpus) failed on gpu0: a task failed; unfinished 0; order 3;"
+          "unregister a ETASK; used gpu0 0; end ETASK"},
+    {"a child fails while the other child's block is on its way back", ONE,
+     FOUR "cpu0 idle; gpu0 run 2; gpu0 run 3; done 2; cpu0 idle; gpu0 copy p0 gpu0>host;"
+          "done 3 ETASK; cpu0 idle; gpu0 idle; unfinished 3; done p0; end ETASK task 3"},
+    {"the function itself gives up behind its children", ONE,
+     "plan p cut 2, gpu p0:w, gpu p1:w, cpu p0:rw, cpu p1:rw, EIO; data a*2; split p a:rw; cpu "
+     "a:rw;"
+     "wait EIO; says task 1 (split) cannot expand: cannot read or write; unfinished 0; order;"
+     "unregister a EIO; end EIO"},
+    {"after a failure a task does not expand, and neither do those that come then",
+     "cpus=1 unasked",
+     "plan p; data a; cpu a:rw; split p a:rw; cpu0 run 1; done 1 ETASK; wait ETASK; says task 1;"
+     "split p a:rw; wait ETASK; expanded p 0; end ETASK task 1"},
+    {"cancelled with a child in flight: it ends, the others do not begin", ONE,
+     FOUR "cpu a:rw; cpu0 idle; gpu0 run 3; cancel; woken cpu0; woken gpu0; cpu0 idle; gpu0 idle;"
+          "unfinished 5; done 3; wait ECANCELED; says the run was cancelled; order 3;"
+          "unregister a ECANCELED; end ECANCELED"},
+};
+
+static void test_scripts(void)
 {
-    struct testing_machine make = {.cpus = cpus, .gpus = gpus};
-    return testing_init(&make, "eager", 1);
+    scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 /* The run has failed with this error and a message that says this, and all of it is finished. */
@@ -81,7 +107,7 @@ static void test_blocks_refused(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
         struct duet_handle *h = NULL;
-        OWNED(testing_end) struct testing *t = start(1, 0);
+        OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=0 unasked");
         struct asking asking = {.plan = {.expand = asks}, .refusal = &refusals[i]};
         g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
         (void)plan_submit(t, &asking.plan, h, DUET_RW, testing_handle(t, 1), DUET_R);
@@ -103,7 +129,7 @@ static int tile(struct plan *plan, struct duet_expansion *expansion, const struc
 static void test_blocks_that_touch(void)
 {
     struct duet_handle *h = NULL, *g = NULL;
-    OWNED(testing_end) struct testing *t = start(1, 0);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=0 unasked");
     struct plan plan = {.expand = tile};
     g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
     g_assert_cmpint(duet_register_matrix(t->core, NULL, 10, 6, 10, 8, &g), ==, DUET_OK);
@@ -166,7 +192,7 @@ static void refuse_child(int (*expand)(struct plan *, struct duet_expansion *,
                                        const struct duet_call *),
                          int mode, int error, const char *says)
 {
-    OWNED(testing_end) struct testing *t = start(1, 1);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=1 unasked");
     struct duet_handle *h = testing_handle(t, 2 << 20);
     struct plan inner = {.expand = on_the_whole};
     struct plan plan = {.expand = expand, .inner = &inner, .blocks = {h}};
@@ -200,7 +226,7 @@ static int tries(struct plan *plan, struct duet_expansion *expansion, const stru
 
 static void test_refusal_survived(void)
 {
-    OWNED(testing_end) struct testing *t = start(1, 0);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=0 unasked");
     struct duet_handle *h = testing_handle(t, BLOCK);
     struct plan plan = {.expand = tries, .blocks = {h}};
     (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
@@ -220,7 +246,7 @@ static int nothing(struct plan *plan, struct duet_expansion *expansion,
 
 static void test_no_cpu(void)
 {
-    OWNED(testing_end) struct testing *t = start(0, 2);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=0 gpus=2 unasked");
     struct plan plan = {.expand = nothing, .t = t}, *pointer = &plan;
     struct duet_task_desc desc = plan_desc(t, &pointer, NULL, 0);
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_ENOWORKER);
@@ -231,7 +257,7 @@ static void test_no_cpu(void)
 /* Restricting it to devices leaves no worker; restricting it to CPUs changes nothing. */
 static void test_restricted(void)
 {
-    OWNED(testing_end) struct testing *t = start(1, 1);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=1 unasked");
     struct plan plan = {.expand = nothing, .t = t}, *pointer = &plan;
     struct duet_task_desc desc = plan_desc(t, &pointer, NULL, 0);
     desc.where = duet_where(t->core, "cuda");
@@ -245,7 +271,7 @@ static void test_restricted(void)
 static void test_both_kinds_of_codelet(void)
 {
     struct duet_codelet *codelet = NULL;
-    OWNED(testing_end) struct testing *t = start(1, 0);
+    OWNED(testing_end) struct testing *t = stage_of("cpus=1 gpus=0 unasked");
     struct duet_implementation implementation = {.arch = "cpu"};
     struct duet_codelet_desc desc = {.name = "both",
                                      .expand = plan_expand,
@@ -255,125 +281,5 @@ static void test_both_kinds_of_codelet(void)
     TOLD(t->core, "kernel both has implementations and expands");
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Failures                                                                                     */
-
-/* Two blocks, each written on the device and then changed by a CPU. */
-static int four(struct plan *plan, struct duet_expansion *expansion, const struct duet_call *call)
-{
-    struct testing *t = plan->t;
-    int error = plan_cut(plan, expansion, 0, call->buffers[0].rows, 2);
-    for (unsigned i = 0; i < 2 && !error; i++)
-        error = plan_child(plan, expansion, t->gpu, plan->blocks[i], DUET_W, NULL, 0);
-    for (unsigned i = 0; i < 2 && !error; i++)
-        error = plan_child(plan, expansion, t->cpu, plan->blocks[i], DUET_RW, NULL, 0);
-    return error;
-}
-
-/* A failing child keeps the others from beginning, and the successor. */
-static void test_child_fails(void)
-{
-    uint64_t ids[8];
-    OWNED(testing_end) struct testing *t = start(1, 1);
-    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
-    struct plan plan = {.expand = four};
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command first = testing_next(t, GPU), second = testing_next(t, GPU);
-    g_assert_true(first.kind == DUET_RUN && second.kind == DUET_RUN);
-    testing_done(t, &first, 1e-6, 0);
-    testing_done(t, &second, 1e-6, DUET_ETASK);
-    check_failed(t, DUET_ETASK, "task 4 (for_gpus) failed on gpu0: a task failed");
-    g_assert_cmpuint(plan_order(t, ids, 8), ==, 1);
-    g_assert_cmpuint(ids[0], ==, plan.ids[0]);
-    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ETASK);
-    g_assert_cmpuint(t->core->nodes[1].slab.used_bytes, ==, 0);
-}
-
-/* A child fails while the other child's block is on its way back. */
-static void test_child_fails_during_copy(void)
-{
-    OWNED(testing_end) struct testing *t = start(1, 1);
-    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
-    struct plan plan = {.expand = four};
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command first = testing_next(t, GPU), second = testing_next(t, GPU);
-    testing_done(t, &first, 1e-6, 0);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command copy = testing_next(t, GPU);
-    g_assert_cmpint(copy.kind, ==, DUET_COPY);
-    testing_done(t, &second, 1e-6, DUET_ETASK);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(t, GPU).kind, !=, DUET_RUN);
-    g_assert_cmpuint(unfinished(t->core), >, 0);
-    testing_done(t, &copy, 1e-6, 0);
-    check_failed(t, DUET_ETASK, "task 3");
-}
-
-/* The function itself gives up after its first child. */
-static int gives_up(struct plan *plan, struct duet_expansion *expansion,
-                    const struct duet_call *call)
-{
-    int error = four(plan, expansion, call);
-    return error ? error : DUET_EIO;
-}
-
-static void test_function_fails(void)
-{
-    uint64_t ids[8];
-    OWNED(testing_end) struct testing *t = start(1, 1);
-    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
-    struct plan plan = {.expand = gives_up};
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
-    check_failed(t, DUET_EIO, "task 1 (split) cannot expand: cannot read or write");
-    g_assert_cmpuint(plan_order(t, ids, 8), ==, 0);
-    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_EIO);
-}
-
-/* A failure before the task expands: it does not. Those that come after do not either. */
-static void test_failed_before(void)
-{
-    OWNED(testing_end) struct testing *t = start(1, 0);
-    struct duet_handle *h = testing_handle(t, BLOCK);
-    struct plan plan = {.expand = nothing};
-    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    struct duet__engine_command run = testing_next(t, CPU);
-    testing_done(t, &run, 1e-6, DUET_ETASK);
-    check_failed(t, DUET_ETASK, "task 1");
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    check_failed(t, DUET_ETASK, "task 1");
-    g_assert_cmpuint(plan.calls, ==, 0);
-}
-
-/* Cancelled with a child in flight: it ends, the others do not begin. */
-static void test_cancelled(void)
-{
-    uint64_t ids[8];
-    OWNED(testing_end) struct testing *t = start(1, 1);
-    struct duet_handle *h = testing_handle(t, 2 * BLOCK);
-    struct plan plan = {.expand = four};
-    (void)plan_submit(t, &plan, h, DUET_RW, NULL, 0);
-    (void)testing_submit(t, t->cpu, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    struct duet__engine_command run = testing_next(t, GPU);
-    g_assert_cmpint(run.kind, ==, DUET_RUN);
-    duet_cancel(t->core);
-    g_assert_true(t->woken[CPU] && t->woken[GPU]);
-    g_assert_cmpint(testing_next(t, CPU).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(t, GPU).kind, ==, DUET_IDLE);
-    g_assert_cmpuint(unfinished(t->core), >, 0);
-    testing_done(t, &run, 1e-6, 0);
-    check_failed(t, DUET_ECANCELED, "the run was cancelled");
-    g_assert_cmpuint(plan_order(t, ids, 8), ==, 1);
-    g_assert_cmpuint(ids[0], ==, plan.ids[0]);
-    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ECANCELED);
-    testing_stop(t);
-}
-
-TEST_MAIN(test_blocks_refused, test_blocks_that_touch, test_children_refused, test_refusal_survived,
-          test_no_cpu, test_restricted, test_both_kinds_of_codelet, test_child_fails,
-          test_child_fails_during_copy, test_function_fails, test_failed_before, test_cancelled)
+TEST_MAIN(test_scripts, test_blocks_refused, test_blocks_that_touch, test_children_refused,
+          test_refusal_survived, test_no_cpu, test_restricted, test_both_kinds_of_codelet)

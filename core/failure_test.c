@@ -3,30 +3,64 @@
  * Tests of what a failure leaves: which tasks run all the same, which data is valid, and a runtime
  * that is taken up again.
  */
-#include <duet/failure.h>
+#include "core/testing_script.h"
 
-#include "core/testing_lost.h"
+enum { CPU = 0 };
 
-enum { CPU = 0, GPU = 1, GPU2 = 2, BLOCK = SLAB_ALIGN };
+#define GOES_ON "cpus=1 keep-going"
+#define GPUS_GO_ON "cpus=1 gpus=2 kinds=2 keep-going"
+/* A task of the core fails; the others may begin. */
+#define FAILS_1 "cpu0 run 1; done 1 EIO; wake cpu0;"
 
-static struct testing *start(unsigned gpus, bool keep_going)
+static const struct script scripts[] = {
+    {"only what needs what a failed task was to write is cancelled, until it is written anew",
+     GOES_ON,
+     "data a b c d; cpu a:rw d:r; cpu a:r b:rw; cpu b:r c:w; cpu d:rw; cpu a:w d:r; cpu "
+     "a:rw;" FAILS_1
+     "go 3; wait EIO; says task 1 (for_cpus) failed; failures 1 2; good a d; bad b c; cpu d:rw;"
+     "wait EIO; failures 1 2; end EIO"},
+    {"after the first error nothing begins; after that nothing that reads what did not run",
+     "cpus=1",
+     "data a b c d; cpu a:w; cpu b:rw; cpu c:w a:r; wait; cpu b:rw; cpu d:w a:r; cpu0 run 4;"
+     "done 4 EIO; wake cpu0; wait EIO; failures 1 1; good a c; bad b d; recover; wait; good a; bad "
+     "b;"
+     "cpu b:r a:rw; cpu c:rw; cpu b:w; cpu b:rw; wake cpu0; go 3; wait; failures 1 2; good b c;"
+     "bad a"},
+    {"a run that was cancelled goes on from there, also one that keeps going",
+     "cpus=1 {|keep-going}",
+     "data a b; cpu a:w; wait; cancel; cpu b:w a:r; wait ECANCELED; failures 0 1; recover; wait;"
+     "cpu b:w a:r; wait; good a b"},
+    {"the application learns that what it acquires is not valid, and may write it itself", GOES_ON,
+     "data a b; cpu a:rw;" FAILS_1 "acquire b:rw; release b;"
+     "acquire a:r EDATA; says handle 1 has no valid contents; release a; bad a;"
+     "acquire a:rw EDATA; says handle 1 has no valid contents; release a; bad a;"
+     "acquire a:w; release a; good a; unregister a; cpu b:rw; cpu0 run 2; done 2 EIO; wake cpu0;"
+     "unregister b EDATA; end EIO"},
+    {"data that only a lost device had is poisoned when a task needs it, and reported once",
+     GPUS_GO_ON,
+     "data a b c d; gpu@card0 a:w; gpu@card1 b:w; go 2; lose gpu0; good b; bad a; cpu a:r c:w;"
+     "cpu b:r d:w; gpu@card1 c:rw; gpu@card0 d:rw; go 1; wait ELOST; failures 1 2; good b;"
+     "bad a c d; recover; wait; unregister a EDATA; gpu@card1 c:w; wait; good c"},
+    {"a copy that fails poisons its data, for those that were waiting for it and for others",
+     "cpus=1 gpus=1 keep-going",
+     "data a b c; gpu a:r b:w; gpu c:rw; gpu0 copy a host>gpu0; done a EIO; wake gpu0; go 1;"
+     "wait EIO; failures 0 1; bad a b; good c; recover; wait; cpu a:w; gpu a:r b:w; wait; good a "
+     "b"},
+    {"a whole is as valid as its parts, and the other way round, whichever was written last",
+     GOES_ON,
+     "data a b; cut a 2; cpu a0:rw; cpu a1:rw;" FAILS_1 "go 1; bad a a0; good a1; cpu a:r b:w;"
+     "cpu a1:rw; wait EIO; failures 1 1; good a1; bad b;"
+     /* the application may change the valid part by what it reads of the other one */
+     "acquire a:rw EDATA; release a; bad a1; cpu a:w; wait EIO; good a0 a; recover; wait; cpu a:rw;"
+     "cpu0 run 6; done 6 EIO; wake cpu0; bad a0 a1; cpu a0:w; cpu a1:rw; wait EIO; good a0; bad a1;"
+     "unregister a EDATA; end EIO"},
+    {"tasks without data fail and are none of the others' business", GOES_ON,
+     "cpu; cpu; cpu; cpu;" FAILS_1 "go 3; failures 1 0; end EIO"},
+};
+
+static void test_scripts(void)
 {
-    struct testing_machine make = {.cpus = 1, .gpus = gpus, .gpu_archs = gpus};
-    struct testing *t = lost_start(&make, "eager");
-    t->core->keep_going = keep_going;
-    return t;
-}
-
-static struct duet_handle *data(struct testing *t)
-{
-    return testing_handle(t, BLOCK);
-}
-
-/* A task on the CPU with one or two accesses, which is not run yet. */
-static void task(struct testing *t, struct duet_handle *a, int mode_a, struct duet_handle *b,
-                 int mode_b)
-{
-    submit_to(t, t->cpu, NULL, a, mode_a, b, mode_b);
+    scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 /* A worker's next task fails. */
@@ -37,231 +71,21 @@ static void fail(struct testing *t, unsigned worker)
     t->woken[worker] = true;
 }
 
-static void check_failures(const struct testing *t, uint64_t failed, uint64_t cancelled)
-{
-    struct duet_failures failures;
-    duet_failures(t->core, &failures);
-    g_assert_cmpuint(failures.failed, ==, failed);
-    g_assert_cmpuint(failures.cancelled, ==, cancelled);
-}
-
-static void recover(struct testing *t)
-{
-    g_assert_cmpint(duet_recover(t->core), ==, DUET_OK);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-}
-
-static void end(struct testing *t)
-{
-    check_rest(t);
-    testing_stop(t);
-    testing_fini(t);
-}
-
-/* Only what needs what a failed task was to write is cancelled, until it is written anew. */
-static void test_keep_going(void)
-{
-    struct testing *t = start(0, true);
-    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
-    task(t, a, DUET_RW, d, DUET_R); /* fails */
-    task(t, a, DUET_R, b, DUET_RW); /* cancelled */
-    task(t, b, DUET_R, c, DUET_W);  /* cancelled for that */
-    task(t, d, DUET_RW, NULL, 0);   /* runs */
-    task(t, a, DUET_W, d, DUET_R);  /* runs */
-    task(t, a, DUET_RW, NULL, 0);   /* runs */
-    fail(t, CPU);
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    REFUSED(t->core, duet_wait(t->core), DUET_EIO, "task 1 (for_cpus) failed");
-    check_failures(t, 1, 2);
-    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, d));
-    g_assert_false(duet_valid(t->core, NULL) || duet_address(NULL));
-    g_assert_false(duet_valid(t->core, b) || duet_valid(t->core, c));
-    task(t, d, DUET_RW, NULL, 0); /* the error stays, and goes on being none of others' */
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    check_failures(t, 1, 2);
-    end(t);
-}
-
-/* After the first error nothing begins, and all that did not run is not valid. */
-static void test_stop(void)
-{
-    struct testing *t = start(0, false);
-    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
-    task(t, a, DUET_W, NULL, 0);
-    task(t, b, DUET_RW, NULL, 0); /* fails */
-    task(t, c, DUET_W, a, DUET_R);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    task(t, b, DUET_RW, NULL, 0); /* fails */
-    task(t, d, DUET_W, a, DUET_R);
-    fail(t, CPU);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    check_failures(t, 1, 1);
-    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, c));
-    g_assert_false(duet_valid(t->core, b) || duet_valid(t->core, d));
-    recover(t);
-    g_assert_true(duet_valid(t->core, a) && !duet_valid(t->core, b));
-    /* what reads it does not run even now, nor what is to come of that; the rest does */
-    task(t, b, DUET_R, a, DUET_RW);
-    task(t, c, DUET_RW, NULL, 0);
-    task(t, b, DUET_W, NULL, 0);
-    task(t, b, DUET_RW, NULL, 0);
-    t->woken[CPU] = true;
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    check_failures(t, 1, 2);
-    g_assert_true(duet_valid(t->core, b) && duet_valid(t->core, c) && !duet_valid(t->core, a));
-    end(t);
-}
-
-/* A run that was cancelled goes on from there, also one that keeps going. */
-static void test_cancelled(void)
-{
-    for (int keep_going = 0; keep_going < 2; keep_going++) {
-        struct testing *t = start(0, keep_going);
-        struct duet_handle *a = data(t), *b = data(t);
-        task(t, a, DUET_W, NULL, 0);
-        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-        duet_cancel(t->core);
-        task(t, b, DUET_W, a, DUET_R);
-        g_assert_cmpint(duet_wait(t->core), ==, DUET_ECANCELED);
-        check_failures(t, 0, 1);
-        recover(t);
-        task(t, b, DUET_W, a, DUET_R);
-        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-        g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, b));
-        end(t);
-    }
-}
-
-/* The application learns that what it acquires is not valid, and may write it itself. */
-static void test_acquire(void)
-{
-    struct testing *t = start(0, true);
-    struct duet_handle *a = data(t), *b = data(t);
-    task(t, a, DUET_RW, NULL, 0);
-    fail(t, CPU);
-    g_assert_cmpint(duet_acquire(t->core, b, DUET_RW), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t->core, b), ==, DUET_OK);
-    for (int mode = DUET_R; mode <= DUET_RW; mode += DUET_RW - DUET_R) {
-        REFUSED(t->core, duet_acquire(t->core, a, (enum duet_mode)mode), DUET_EDATA,
-                "handle 1 has no valid contents");
-        g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
-        g_assert_false(duet_valid(t->core, a));
-    }
-    g_assert_cmpint(duet_acquire(t->core, a, DUET_W), ==, DUET_OK);
-    g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
-    g_assert_true(duet_valid(t->core, a));
-    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK);
-    task(t, b, DUET_RW, NULL, 0);
-    fail(t, CPU);
-    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_EDATA);
-    end(t);
-}
-
-/*
- * Data that only a lost device had is poisoned when a task needs it, and the error is reported
- * once.
- */
-static void test_lost(void)
-{
-    struct testing *t = start(2, true);
-    struct duet_handle *a = data(t), *b = data(t), *c = data(t), *d = data(t);
-    submit_to(t, t->gpu, "card0", a, DUET_W, NULL, 0);
-    submit_to(t, t->gpu, "card1", b, DUET_W, NULL, 0);
-    g_assert_cmpuint(go(t, NULL), ==, 2);
-    lose(t, GPU);
-    g_assert_true(duet_valid(t->core, b) && !duet_valid(t->core, a));
-    task(t, a, DUET_R, c, DUET_W);
-    task(t, b, DUET_R, d, DUET_W);
-    submit_to(t, t->gpu, "card1", c, DUET_RW, NULL, 0);
-    submit_to(t, t->gpu, "card0", d, DUET_RW, NULL, 0); /* nobody is left to run it */
-    (void)go(t, NULL);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_ELOST);
-    check_failures(t, 1, 2);
-    g_assert_true(duet_valid(t->core, b));
-    g_assert_false(duet_valid(t->core, a) || duet_valid(t->core, c) || duet_valid(t->core, d));
-    recover(t);
-    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_EDATA);
-    submit_to(t, t->gpu, "card1", c, DUET_W, NULL, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    g_assert_true(duet_valid(t->core, c));
-    end(t);
-}
-
-/* A copy that fails poisons its data, for those that were waiting for it and for others. */
-static void test_copy(void)
-{
-    struct testing *t = start(1, true);
-    struct duet_handle *a = data(t), *b = data(t), *c = data(t);
-    submit_to(t, t->gpu, NULL, a, DUET_R, b, DUET_W);
-    submit_to(t, t->gpu, NULL, c, DUET_RW, NULL, 0);
-    struct duet__engine_command copy = expect_copy(t, GPU, a, 0, 1);
-    testing_done(t, &copy, 1e-6, DUET_EIO);
-    t->woken[GPU] = true;
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    check_failures(t, 0, 1);
-    g_assert_false(duet_valid(t->core, a) || duet_valid(t->core, b));
-    g_assert_true(duet_valid(t->core, c));
-    recover(t);
-    task(t, a, DUET_W, NULL, 0);
-    submit_to(t, t->gpu, NULL, a, DUET_R, b, DUET_W);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    g_assert_true(duet_valid(t->core, a) && duet_valid(t->core, b));
-    end(t);
-}
-
-/* A whole is as valid as its parts, and the other way round, whichever was written last. */
-static void test_parts(void)
-{
-    struct testing *t = start(0, true);
-    struct duet_handle *whole = data(t), *parts[2], *a = data(t);
-    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 1, parts), ==, DUET_OK);
-    task(t, parts[0], DUET_RW, NULL, 0); /* fails */
-    task(t, parts[1], DUET_RW, NULL, 0);
-    fail(t, CPU);
-    g_assert_cmpuint(go(t, NULL), ==, 1);
-    g_assert_false(duet_valid(t->core, whole) || duet_valid(t->core, parts[0]));
-    g_assert_true(duet_valid(t->core, parts[1]));
-    task(t, whole, DUET_R, a, DUET_W); /* cancelled */
-    task(t, parts[1], DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    check_failures(t, 1, 1);
-    g_assert_true(duet_valid(t->core, parts[1]) && !duet_valid(t->core, a));
-    /* the application may change the valid part by what it reads of the other one */
-    g_assert_cmpint(duet_acquire(t->core, whole, DUET_RW), ==, DUET_EDATA);
-    g_assert_cmpint(duet_release(t->core, whole), ==, DUET_OK);
-    g_assert_false(duet_valid(t->core, parts[1]));
-    task(t, whole, DUET_W, NULL, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    g_assert_true(duet_valid(t->core, parts[0]) && duet_valid(t->core, whole));
-    recover(t);
-    task(t, whole, DUET_RW, NULL, 0); /* fails */
-    fail(t, CPU);
-    g_assert_false(duet_valid(t->core, parts[0]) || duet_valid(t->core, parts[1]));
-    task(t, parts[0], DUET_W, NULL, 0);
-    task(t, parts[1], DUET_RW, NULL, 0); /* cancelled */
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    g_assert_true(duet_valid(t->core, parts[0]) && !duet_valid(t->core, parts[1]));
-    g_assert_cmpint(duet_unregister(t->core, whole), ==, DUET_EDATA);
-    end(t);
-}
-
 /* Data that a cut leaves out stays invalid where another cut was written in vain before. */
 static void test_left_out(void)
 {
-    struct testing *t = start(0, true);
-    struct duet_handle *whole = data(t), *all[2], *some;
+    struct testing *t = stage_of(GOES_ON);
+    struct duet_handle *whole = testing_handle(t, SLAB_ALIGN), *all[2], *some;
     const struct duet_part half = {.rows = whole->rows / 2, .cols = whole->cols};
     g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 1, all), ==, DUET_OK);
     g_assert_cmpint(duet_cut(t->core, whole, &half, 1, &some), ==, DUET_OK);
-    task(t, all[1], DUET_RW, NULL, 0); /* fails */
-    task(t, some, DUET_W, NULL, 0);
+    submit_to(t, t->cpu, NULL, all[1], DUET_RW, NULL, 0); /* fails */
+    submit_to(t, t->cpu, NULL, some, DUET_W, NULL, 0);
     fail(t, CPU);
     g_assert_cmpuint(go(t, NULL), ==, 1);
     g_assert_true(duet_valid(t->core, some) && !duet_valid(t->core, whole));
     g_assert_cmpint(duet_unregister(t->core, whole), ==, DUET_EDATA);
-    end(t);
+    lost_end(t, DUET_EIO, NULL);
 }
 
 enum { N = 12, VIEWS = 25 };
@@ -338,7 +162,8 @@ static void test_elements(void)
     struct view views[VIEWS];
     bool bad[N * N] = {false};
     uint64_t rng = 1;
-    struct testing *t = start(0, true);
+    struct testing *t = stage_of(GOES_ON);
+    g_assert_false(duet_valid(t->core, NULL) || duet_address(NULL));
     g_assert_true(view_all(t, views) == views + VIEWS);
     for (unsigned step = 0; step < 20000; step++) {
         const struct view *v = &views[duet_random_below(&rng, VIEWS)];
@@ -358,7 +183,7 @@ static void test_elements(void)
                             hopeless ? DUET_EDATA : DUET_OK);
             g_assert_cmpint(duet_release(t->core, v->handle), ==, DUET_OK);
         } else {
-            task(t, v->handle, mode, NULL, 0);
+            submit_to(t, t->cpu, NULL, v->handle, mode, NULL, 0);
             if (fails && !hopeless)
                 fail(t, CPU);
             g_assert_cmpuint(go(t, NULL), ==, !hopeless && !fails);
@@ -369,21 +194,7 @@ static void test_elements(void)
         for (unsigned i = 0; i < VIEWS; i++)
             g_assert_true(duet_valid(t->core, views[i].handle) == !meet(&views[i], bad));
     }
-    end(t);
+    lost_end(t, DUET_EIO, NULL);
 }
 
-/* Tasks without data fail and are none of the others' business. */
-static void test_no_data(void)
-{
-    struct testing *t = start(0, true);
-    for (unsigned i = 0; i < 4; i++)
-        task(t, NULL, 0, NULL, 0);
-    fail(t, CPU);
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    check_failures(t, 1, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_EIO);
-    end(t);
-}
-
-TEST_MAIN(test_keep_going, test_stop, test_cancelled, test_acquire, test_lost, test_copy,
-          test_parts, test_left_out, test_no_data, test_elements)
+TEST_MAIN(test_scripts, test_left_out, test_elements)

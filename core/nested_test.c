@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tasks that are submitted from inside a kernel or an expansion. */
-#include "core/testing_expand.h"
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
 enum { BLOCK = SLAB_ALIGN };
 
@@ -13,13 +12,6 @@ static uint64_t nested(struct testing *t, unsigned worker, struct duet_codelet *
     uint64_t id = duet_task_id(task);
     duet__link(t->core, task, (int)worker, t->now, &t->ops);
     return id;
-}
-
-/* Submits a task as from this kernel of a device. */
-static void nested_after(struct testing *t, const struct duet__engine_command *run,
-                         struct duet_codelet *codelet, struct duet_handle *handle, int mode)
-{
-    duet__link_after(run->task, testing_create(t, codelet, handle, mode, NULL, 0, 0));
 }
 
 /*
@@ -73,86 +65,55 @@ static void test_taken_by_others(void)
     }
 }
 
-/* A device's kernel submits tasks for CPUs and for itself: they may run once it has ended. */
-static void test_from_device(void)
+/* "inside cpu0 TASK": the kernel that this worker has begun submits the task. */
+static bool nested_step(struct stage *stage, char **words)
 {
-    struct testing_machine make = {.cpus = 1, .gpus = 1, .capacity_bytes = BLOCK};
-    enum { GPU = 1 };
-    struct testing *t = lost_start(&make, "ws");
-    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-    (void)testing_submit(t, t->gpu, a, DUET_W, NULL, 0, 0);
-    struct duet__engine_command run = expect_run(t, GPU);
-    nested_after(t, &run, t->gpu, b, DUET_W);
-    nested_after(t, &run, t->cpu, b, DUET_R);
-    nested_after(t, &run, t->cpu, NULL, 0);
-    g_assert_cmpuint(unfinished(t->core), ==, 4);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    testing_done(t, &run, 1e-6, 0);
-    t->woken[GPU] = true;
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    lost_end(t, DUET_OK, "");
+    struct testing *t = stage->t;
+    if (!stage_is(words, "inside"))
+        return false;
+    const int worker = stage_worker(stage, words[1]);
+    t->hold = true;
+    stage_same(stage, "its result", stage_task(stage, NULL, words + 2), DUET_OK);
+    t->hold = false;
+    for (unsigned i = 0; i < stage->begun_count; i++)
+        if (stage->begun[i].worker == (unsigned)worker && (unsigned)worker >= t->cpus)
+            duet__link_after(stage->begun[i].task, t->held);
+    if ((unsigned)worker < t->cpus)
+        duet__link(t->core, t->held, worker, t->now, &t->ops);
+    return true;
 }
 
-/*
- * The device is lost while its kernel runs, which has submitted tasks: the kernel runs again
- * elsewhere, if there is somebody left, and what it submits then is all there is.
- */
-static void test_from_lost_device(void)
-{
-    enum { CPU, GPU, NESTED = 3 };
-    static const struct {
-        bool elsewhere, cancelled;
-        int error;
-        uint64_t tasks;
-    } ways[] = {{true, false, DUET_OK, 1 + NESTED},
-                {false, false, DUET_ELOST, 0},
-                {true, true, DUET_ECANCELED, 0}};
-    for (unsigned way = 0; way < G_N_ELEMENTS(ways); way++) {
-        struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
-        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-        (void)testing_submit(t, ways[way].elsewhere ? t->any : t->gpu, a, DUET_W, NULL, 0, 0);
-        struct duet__engine_command run = expect_run(t, GPU);
-        for (unsigned i = 0; i < NESTED; i++)
-            nested_after(t, &run, t->cpu, b, DUET_RW);
-        if (ways[way].cancelled)
-            duet_cancel(t->core);
-        lose(t, GPU);
-        done_lost(t, &run);
-        if (!ways[way].error) {
-            run = expect_run(t, CPU);
-            for (unsigned i = 0; i < NESTED; i++)
-                (void)nested(t, CPU, t->cpu, b, DUET_RW);
-            testing_done(t, &run, 1e-6, 0);
-        }
-        t->woken[CPU] = true;
-        (void)go(t, NULL);
-        g_assert_cmpuint(duet_worker_stats(t->core, CPU).tasks, ==, ways[way].tasks);
-        lost_end(t, ways[way].error, "");
-    }
-}
+#define BOTH "cpus=1 gpus=1 "
+#define THREE "3 inside gpu0 cpu b:rw;"
 
-/* Submits one task on other data, as any task may, beside its child. */
-static int submits(struct plan *plan, struct duet_expansion *expansion,
-                   const struct duet_call *call)
-{
-    (void)testing_submit(plan->t, plan->t->cpu, plan->blocks[0], DUET_RW, NULL, 0, 0);
-    return plan_child(plan, expansion, plan->t->cpu, NULL, 0, NULL, 0);
-}
+static const struct script scripts[] = {
+    {"what a device's kernel submits for CPUs and for itself may run once it has ended",
+     BOTH "blocks=1 ws",
+     "data a b; gpu a:w; gpu0 run 1; inside gpu0 gpu b:w; inside gpu0 cpu b:r; inside gpu0 cpu;"
+     "unfinished 4; go 0; done 1; wake gpu0; go 3"},
+    {"the device is lost while its kernel runs, which runs again elsewhere: what it submits then "
+     "is "
+     "all there is",
+     BOTH,
+     "data a b; any a:w; gpu0 run 1;" THREE "lose gpu0; lost 1; cpu0 run 1; 3 inside cpu0 cpu b:rw;"
+     "done 1; wake cpu0; go 3; cpu0 ran 4"},
+    {"the same if nobody is left to run it again", BOTH,
+     "data a b; gpu a:w; gpu0 run 1;" THREE "lose gpu0; lost 1; wake cpu0; go 0; cpu0 ran 0;"
+     "end ELOST"},
+    {"the same of a run that is cancelled", BOTH,
+     "data a b; any a:w; gpu0 run 1;" THREE
+     "cancel; lose gpu0; lost 1; wake cpu0; go 0; cpu0 ran 0;"
+     "end ECANCELED"},
+    {"a task that expands submits one of the application's: a wait for it does not wait for that",
+     "cpus=2",
+     "data a b; plan p free cpu b:rw, cpu; split p a:rw; cpu a:rw; cpu0 run 3; go 2; unfinished "
+     "1;"
+     "done 3"},
+};
 
-/* A nested task belongs to the application: a wait for the expanded task does not wait for it. */
-static void test_from_expansion(void)
+static void test_scripts(void)
 {
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
-    struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-    struct plan plan = {.expand = submits, .blocks = {b}};
-    (void)plan_submit(t, &plan, a, DUET_RW, NULL, 0);
-    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
-    unsigned worker = t->woken[0] ? 0 : 1;
-    struct duet__engine_command free_one = expect_run(t, worker);
-    g_assert_cmpuint(go(t, NULL), ==, 2); /* the child and the successor */
-    g_assert_cmpuint(unfinished(t->core), ==, 1);
-    testing_done(t, &free_one, 1e-6, 0);
-    lost_end(t, DUET_OK, "");
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){NULL, nested_step});
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -284,6 +245,5 @@ static void test_kept_and_failed(void)
     lost_end(t, DUET_EIO, "for_cpus");
 }
 
-TEST_MAIN(test_order, test_taken_by_others, test_from_device, test_from_lost_device,
-          test_from_expansion, test_newest_first, test_oldest_given, test_long_not_kept,
-          test_kept_and_failed)
+TEST_MAIN(test_scripts, test_order, test_taken_by_others, test_newest_first, test_oldest_given,
+          test_long_not_kept, test_kept_and_failed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions: who makes contributions, when they are combined, and what becomes of them otherwise.
  */
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
 struct kernels {
     struct duet_codelet *init, *combine;
@@ -66,6 +66,66 @@ static void check_alone(const struct testing *t, const struct duet_handle *handl
     g_assert_cmpuint(handle->active, ==, 0);
 }
 
+/*
+ * "sum a b" registers data that tasks reduce, "rest 2" lets everybody do what there is to do, as an
+ * engine whose commands have ended asks again, and "alone a" says that this handle alone is left.
+ */
+static bool reduction_step(struct stage *stage, char **words)
+{
+    struct testing *t = stage->t;
+    if (stage_is(words, "sum")) {
+        const struct kernels kernels = {kernel(t, "clear", true, true),
+                                        kernel(t, "add_up", true, true)};
+        for (unsigned i = 1; words[i]; i++) {
+            *stage_place(stage, words[i]) = testing_handle(t, i * SLAB_ALIGN);
+            g_assert_cmpint(duet_set_reduction(t->core, stage_data(stage, words[i]), kernels.init,
+                                               kernels.combine),
+                            ==, DUET_OK);
+        }
+    } else if (stage_is(words, "rest")) {
+        stage_same(stage, "the number of tasks", rest(t), stage_number(stage, words[1]));
+    } else if (stage_is(words, "reduces")) { /* what was begun last, a handle of so many blocks */
+        const struct duet__engine_command *last = &stage->begun[stage->begun_count - 1];
+        stage_same(stage, "its size", (int64_t)last->task->accesses[0].handle->bytes,
+                   SLAB_ALIGN * stage_number(stage, words[1]));
+    } else if (stage_is(words, "gone")) { /* the core learns it, and asks for nothing */
+        g_assert_cmpint(duet__worker_lost(t->core, (unsigned)stage_worker(stage, words[1]), t->now,
+                                          &t->ops),
+                        ==, DUET_OK);
+    } else if (stage_is(words, "alone")) {
+        check_alone(t, stage_data(stage, words[1]));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+#define BOTH "cpus=1 gpus=1"
+
+static const struct script scripts[] = {
+    {"a later access that reads nothing needs no sum; parts left at the end are freed", "cpus=2",
+     "sum a; 3 any a:+; rest 4; cpu a:w; rest 1; alone a; 3 any a:+; rest 4"},
+    {"a task that reduces two handles has both initialised, one after the other", "cpus=1",
+     "sum a b; cpu a:+ b:+; cpu0 run clear; reduces 1; done cpu0; cpu0 run clear; reduces 2;"
+     "done cpu0; cpu0 run for_cpus; done cpu0; leave a; leave b; rest 2; handles 0"},
+    /* failures */
+    {"the device is lost while it initialises, or with a task that is the first to add: nothing is",
+     BOTH,
+     "sum a; any a:+; gpu0 run clear; {|done gpu0}; {|gpu0 run any}; gone gpu0; lost gpu0; rest 2;"
+     "cpu a:r; rest 2; alone a"},
+    {"the device is lost with what was added there", BOTH,
+     "sum a; gpu a:+; rest 2; lose gpu0; cpu a:r; rest 0; alone a;"
+     "end ELOST add_up): the only valid copy of its data was lost"},
+    {"given up while one initialises, and the other was about to", "cpus=2",
+     "sum a; 5 any a:+; cpu a:rw; cpu0 run clear; cpu1 run clear; {cancel|}; done cpu0 {OK|EIO};"
+     "done cpu1; rest 0; alone a; end {ECANCELED|EIO}"},
+};
+
+static void test_scripts(void)
+{
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){NULL, reduction_step});
+}
+
 /* Each worker initialises its own once; another access has them combined before it. */
 static void test_tree(void)
 {
@@ -114,22 +174,6 @@ static void test_tree(void)
     (void)rest(t);
     g_assert_cmpint(duet_unregister(t->core, sum), ==, DUET_OK);
     g_assert_null(t->core->handles);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* A later access that reads nothing needs no sum; parts left at the end are freed. */
-static void test_overwritten(void)
-{
-    struct testing *t;
-    struct kernels kernels;
-    struct duet_handle *sum = start(&t, &kernels, 2, 0);
-    reduce(t, sum, 3);
-    g_assert_cmpuint(rest(t), ==, 3 + 1);
-    submit_to(t, t->cpu, NULL, sum, DUET_W, NULL, 0);
-    g_assert_cmpuint(rest(t), ==, 1);
-    check_alone(t, sum);
-    reduce(t, sum, 3);
-    g_assert_cmpuint(rest(t), ==, 3 + 1);
     lost_end(t, DUET_OK, NULL);
 }
 
@@ -197,88 +241,6 @@ static void test_devices(void)
     lost_end(t, DUET_OK, NULL);
 }
 
-/* A task that reduces two handles has both initialised, one after the other. */
-static void test_two(void)
-{
-    struct testing *t;
-    struct kernels kernels;
-    struct duet_handle *sum = start(&t, &kernels, 1, 0), *more = testing_handle(t, 128);
-    g_assert_cmpint(duet_set_reduction(t->core, more, kernels.init, kernels.combine), ==, DUET_OK);
-    submit_to(t, t->cpu, NULL, sum, DUET_REDUCE, more, DUET_REDUCE);
-    for (unsigned i = 0; i < 2; i++) {
-        struct duet__engine_command run = runs(t, 0, "clear");
-        g_assert_cmpuint(run.task->accesses[0].handle->bytes, ==, i ? 128 : 64);
-        testing_done(t, &run, 1e-6, 0);
-    }
-    struct duet__engine_command run = runs(t, 0, "for_cpus");
-    testing_done(t, &run, 1e-6, 0);
-    g_assert_cmpint(duet_unregister_submit(t->core, sum), ==, DUET_OK);
-    g_assert_cmpint(duet_unregister_submit(t->core, more), ==, DUET_OK);
-    g_assert_cmpuint(rest(t), ==, 2);
-    g_assert_null(t->core->handles);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Failures                                                                                     */
-
-/* The device is lost while it initialises, or with a task that is the first to add: nothing is. */
-static void test_lost_early(void)
-{
-    for (unsigned later = 0; later < 2; later++) {
-        struct testing *t;
-        struct kernels kernels;
-        struct duet_handle *sum = start(&t, &kernels, 1, 1);
-        submit_to(t, t->any, NULL, sum, DUET_REDUCE, NULL, 0);
-        struct duet__engine_command run = runs(t, 1, "clear");
-        if (later) {
-            testing_done(t, &run, 1e-6, 0);
-            run = runs(t, 1, "any");
-        }
-        g_assert_cmpint(duet__worker_lost(t->core, 1, t->now, &t->ops), ==, DUET_OK);
-        done_lost(t, &run);
-        g_assert_cmpuint(rest(t), ==, 2);
-        submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
-        g_assert_cmpuint(rest(t), ==, 2);
-        check_alone(t, sum);
-        lost_end(t, DUET_OK, NULL);
-    }
-}
-
-static void test_lost_late(void)
-{
-    struct testing *t;
-    struct kernels kernels;
-    struct duet_handle *sum = start(&t, &kernels, 1, 1);
-    submit_to(t, t->gpu, NULL, sum, DUET_REDUCE, NULL, 0);
-    g_assert_cmpuint(rest(t), ==, 2);
-    lose(t, 1);
-    submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
-    (void)rest(t);
-    check_alone(t, sum);
-    lost_end(t, DUET_ELOST, "add_up): the only valid copy of its data was lost");
-}
-
-/* Given up while one initialises, and the other was about to. */
-static void test_cancelled(void)
-{
-    for (unsigned fails = 0; fails < 2; fails++) {
-        struct testing *t;
-        struct kernels kernels;
-        struct duet_handle *sum = start(&t, &kernels, 2, 0);
-        reduce(t, sum, 5);
-        submit_to(t, t->cpu, NULL, sum, DUET_RW, NULL, 0);
-        struct duet__engine_command first = runs(t, 0, "clear"), second = runs(t, 1, "clear");
-        if (!fails)
-            duet_cancel(t->core);
-        testing_done(t, &first, 1e-6, fails ? DUET_EIO : 0);
-        testing_done(t, &second, 1e-6, 0);
-        g_assert_cmpuint(rest(t), ==, 0);
-        check_alone(t, sum);
-        lost_end(t, fails ? DUET_EIO : DUET_ECANCELED, "");
-    }
-}
-
 /* The reason that keeps a kernel's tasks off an architecture begins so; NULL: there is none. */
 static void check_barrier(const struct testing *t, const char *kernel, const char *arch,
                           const char *wanted)
@@ -331,5 +293,4 @@ static void test_misuse(void)
     lost_end(t, DUET_OK, NULL);
 }
 
-TEST_MAIN(test_tree, test_overwritten, test_hint, test_devices, test_two, test_lost_early,
-          test_lost_late, test_cancelled, test_misuse)
+TEST_MAIN(test_scripts, test_tree, test_hint, test_devices, test_misuse)
