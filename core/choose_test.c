@@ -4,7 +4,7 @@
  * each policy by hand. Kernels take as many milliseconds as they say on a core, a tenth of it on a
  * device; there are no costs; copies take 1 us, and 1 ns for each byte.
  */
-#include "core/testing_expand.h"
+#include "core/testing_script.h"
 
 #define UNTRIED "never were more tasks held than there are workers, with nothing under way"
 
@@ -25,6 +25,64 @@ static const struct duet_policy chooses = {
     .parameters = most,
     .candidates = two,
 };
+
+/*
+ * "untried" and "tried cp 4 eager" look at the choice: the first policy and why, or the policy that
+ * was chosen, on how many tasks, and the second best; "predicts 4000" at its makespan in us.
+ */
+static bool choice_step(struct stage *stage, char **words)
+{
+    struct testing *t = stage->t;
+    struct duet_choice choice;
+    if (!stage_is(words, "untried") && !stage_is(words, "tried") && !stage_is(words, "predicts"))
+        return false;
+    testing_let_in(t);
+    g_assert_true(duet_choice(t->core, &choice));
+    g_assert_cmpstr(choice.policy, ==, policy_of(t->core)->name);
+    if (words[0][0] == 'p') {
+        g_assert_cmpfloat_with_epsilon(choice.predicted_s, 1e-6 * g_ascii_strtod(words[1], NULL),
+                                       1e-12);
+        return true;
+    }
+    const bool tried = words[0][0] == 't';
+    g_assert_cmpstr(choice.why, ==, tried ? "" : UNTRIED);
+    g_assert_cmpstr(choice.policy, ==, tried ? words[1] : "cp");
+    stage_same(stage, "the number of tasks", (int64_t)choice.tasks,
+               tried ? stage_number(stage, words[2]) : 0);
+    if (tried && words[3])
+        g_assert_cmpstr(choice.runner_up, ==, words[3]);
+    return true;
+}
+
+#define BOTH "cpus=1 gpus=1 unasked"
+
+static const struct script scripts[] = {
+    /* 1 ms each on the device, one after another there; eager's first two go to whoever asks first,
+     * a core among them: 10 ms */
+    {"four tasks of 10 ms", BOTH, "untried; 4 any=10; tried cp 4 eager; predicts 4000"},
+    {"the trial takes as many tasks as the parameter says, in order of submission",
+     "cpus=2 unasked", "1010 any=1; tried cp 1000; predicts 500000"},
+    {"few tasks are the first's; it is chosen when there are more, and never again", BOTH,
+     "any=10; untried; 3 any=10; untried; drain; finished 4; 3 any=10; tried cp 3; 9 "
+     "any=10;"
+     "tried cp 3"},
+    {"data is on the device already: no copy", "gpus=1 unasked",
+     "data a*4; any=10 a:rw; untried; us 1000; gpu0 copy a host>gpu0; done a; gpu0 run 1; done 1;"
+     "finished 1; 2 any=10 a:rw; predicts 2000"},
+    {"commuting tasks run one after another, in any order; scratch data needs room",
+     "cpus=2 unasked", "data a; 3 any=1 a:c; 2 any=1 a:s; predicts 3000"},
+    {"a device that is gone is not counted on", BOTH, "lose gpu0; 3 any=10; predicts 30000"},
+    {"data is cut in the trial, too: halves at once on two cores, then all of it", "cpus=2 unasked",
+     "data a*8; cut a 2; any=1 a0:rw; any=1 a1:rw; any=5 a:rw; predicts 6000"},
+    {"hints are no tasks, and what is unregistered after them is no reason to wait", BOTH,
+     "data a b c; prefetch a gpu0; prefetch b gpu0; prefetch c gpu0; untried; gpu0 work 0;"
+     "temporary d; any=1 d:w; 4 any=1 d:r; leave d; tried cp 5"},
+};
+
+static void test_scripts(void)
+{
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){&chooses, choice_step});
+}
 
 static struct testing *start(unsigned cpus, unsigned gpus)
 {
@@ -64,26 +122,6 @@ static void end(struct testing *t)
     testing_fini(t);
 }
 
-/*
- * Four tasks of 10 ms, 1 ms on the device: one after another there, 4 ms. eager's first two go to
- * whoever asks first, a core among them: 10 ms.
- */
-static void test_takes(void)
-{
-    struct testing *t = start(1, 1);
-    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
-    for (unsigned i = 0; i < 4; i++)
-        submit(t, 10, NULL, DUET_R);
-    struct duet_choice choice = choice_of(t);
-    g_assert_cmpstr(choice.why, ==, "");
-    g_assert_cmpuint(choice.tasks, ==, 4);
-    g_assert_cmpstr(choice.policy, ==, "cp");
-    g_assert_cmpfloat_with_epsilon(choice.predicted_s, 4e-3, 1e-12);
-    g_assert_cmpstr(choice.runner_up, ==, "eager");
-    g_assert_cmpfloat_with_epsilon(choice.runner_up_s, 10e-3, 1e-12);
-    end(t);
-}
-
 /* Eager works until then: it ends, and lists are in cp's order from then on. */
 static void test_becomes(void)
 {
@@ -119,107 +157,12 @@ static void test_alike(void)
     }
 }
 
-/* The trial takes as many tasks as the parameter says, in order of submission. */
-static void test_prefix(void)
-{
-    struct testing *t = start(2, 0);
-    for (unsigned i = 0; i < MOST + 10; i++)
-        submit(t, 1, NULL, DUET_R);
-    struct duet_choice choice = choice_of(t);
-    g_assert_cmpuint(choice.tasks, ==, MOST);
-    g_assert_cmpfloat_with_epsilon(choice.predicted_s, MOST * 0.5e-3, 1e-9);
-    end(t);
-}
-
-/* Few tasks are the first candidate's; it is chosen when there are more, and never again. */
-static void test_once(void)
-{
-    struct testing *t = start(1, 1);
-    submit(t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
-    for (unsigned i = 0; i < 3; i++)
-        submit(t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED); /* the first one goes on */
-    while (!duet__finished(t->core)) {
-        struct duet__engine_command command = testing_next(t, 1);
-        if (command.kind == DUET_RUN)
-            testing_done(t, &command, 1e-3, 0);
-        else
-            command = testing_next(t, 0);
-        if (command.kind == DUET_RUN && command.worker == 0)
-            testing_done(t, &command, 1e-2, 0);
-    }
-    for (unsigned i = 0; i < 3; i++)
-        submit(t, 10, NULL, DUET_R);
-    g_assert_cmpuint(choice_of(t).tasks, ==, 3);
-    for (unsigned i = 0; i < 9; i++)
-        submit(t, 10, NULL, DUET_R);
-    g_assert_cmpuint(choice_of(t).tasks, ==, 3);
-    end(t);
-}
-
-/* Data of 1,000 bytes is on the device already: 1 ms, and no copy. */
-static void test_state(void)
-{
-    struct testing *t = start(0, 1);
-    struct duet_handle *a = testing_handle(t, 1000);
-    submit(t, 10, a, DUET_RW);
-    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
-    for (unsigned i = 0; i < 2; i++) {
-        struct duet__engine_command command = testing_next(t, 0);
-        testing_done(t, &command, 1e-3, 0);
-    }
-    g_assert_true(duet__finished(t->core));
-    submit(t, 10, a, DUET_RW);
-    submit(t, 10, a, DUET_RW);
-    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 2e-3, 1e-12);
-    end(t);
-}
-
-/* Commuting tasks run one after another, in any order; scratch data needs room. */
-static void test_modes(void)
-{
-    struct testing *t = start(2, 0);
-    struct duet_handle *a = testing_handle(t, 8);
-    for (unsigned i = 0; i < 3; i++)
-        submit(t, 1, a, DUET_COMMUTE);
-    for (unsigned i = 0; i < 2; i++)
-        submit(t, 1, a, DUET_SCRATCH);
-    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 3e-3, 1e-12);
-    end(t);
-}
-
-/* A device that is gone is not counted on. */
-static void test_lost(void)
-{
-    struct testing *t = start(1, 1);
-    g_assert_cmpint(duet__worker_lost(t->core, 1, 0, &t->ops), ==, DUET_OK);
-    for (unsigned i = 0; i < 3; i++)
-        submit(t, 10, NULL, DUET_R);
-    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 30e-3, 1e-12);
-    end(t);
-}
-
 static void expect_untried(struct testing *t, const char *why)
 {
     struct duet_choice choice = choice_of(t);
     g_assert_cmpstr(choice.why, ==, why);
     g_assert_cmpstr(choice.policy, ==, "cp");
     g_assert_cmpuint(choice.tasks, ==, 0);
-    end(t);
-}
-
-/* Data is cut in the trial, too: halves at once on two cores, then all of it. */
-static void test_parts(void)
-{
-    struct duet_handle *half[2];
-    struct testing *t = start(2, 0);
-    struct duet_handle *a = testing_handle(t, 8 * SLAB_ALIGN);
-    g_assert_cmpint(duet_cut_blocks(t->core, a, 2, 1, half), ==, DUET_OK);
-    submit(t, 1, half[0], DUET_RW);
-    submit(t, 1, half[1], DUET_RW);
-    submit(t, 5, a, DUET_RW);
-    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 6e-3, 1e-12);
     end(t);
 }
 
@@ -300,29 +243,6 @@ static void test_refused(void)
     refuse(policy, "no parameter that says on how many tasks");
 }
 
-/* Hints are no tasks, and what is unregistered once they have ended is no reason to wait. */
-static void test_beside_tasks(void)
-{
-    struct testing *t = start(1, 1);
-    struct duet_handle *data[3], *temporary = NULL;
-    for (unsigned i = 0; i < 3; i++) {
-        data[i] = testing_handle(t, 1000);
-        g_assert_cmpint(duet_prefetch(t->core, data[i], 1), ==, DUET_OK);
-    }
-    g_assert_cmpstr(choice_of(t).why, ==, UNTRIED);
-    for (struct duet__engine_command command; (command = testing_next(t, 1)).kind == DUET_COPY;)
-        testing_done(t, &command, 1e-6, 0);
-    g_assert_cmpint(duet_register_temporary(t->core, 10, 10, 8, &temporary), ==, DUET_OK);
-    submit(t, 1, temporary, DUET_W);
-    for (unsigned i = 0; i < 4; i++)
-        submit(t, 1, temporary, DUET_R);
-    g_assert_cmpint(duet_unregister_submit(t->core, temporary), ==, DUET_OK);
-    struct duet_choice choice = choice_of(t);
-    g_assert_cmpstr(choice.why, ==, "");
-    g_assert_cmpuint(choice.tasks, ==, 5);
-    end(t);
-}
-
 /* Others make no choice. With the built-in one 38 tasks go to devices, and two to the cores. */
 static void test_built_in(void)
 {
@@ -337,6 +257,5 @@ static void test_built_in(void)
     end(t);
 }
 
-TEST_MAIN(test_takes, test_becomes, test_alike, test_prefix, test_once, test_state, test_modes,
-          test_lost, test_parts, test_edges, test_unknown_times, test_refused, test_beside_tasks,
+TEST_MAIN(test_scripts, test_becomes, test_alike, test_edges, test_unknown_times, test_refused,
           test_built_in)
