@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paced emulated devices: dates of kernels and copies to the last digits, on a clock that the test
- * moves. Expected figures are computed by hand here.
+ * moves. Expected figures are computed by hand here. Tests are text, of statements with semicolons
+ * between them; dates are in seconds, devices are numbers, and what they do has letters:
+ *
+ *     now 1.5                    the clock
+ *     kernel 0 a 0.5             device 0 is given kernel a of half a second
+ *     in 0 a 16, out 0 a 16      or a copy of 16 MB from the host, or to it
+ *     over 0 1 a 10              or device 1 a copy from device 0
+ *     ends 0 a 1 1.5             the next that has ended there is a, from one date to the other
+ *     lost 0 a 1 1.5             the same, which is lost
+ *     nothing 0                  has ended there
+ *     next 0 1.75                device 0 is to be asked at that date ("inf": no more)
+ *     notices 0 1, unnoticed     so often device 0 was told of something; none is counted yet
+ *     gone 0 1                   whether it knows that it is lost
+ *     close 0, open 0            the device
  */
 #include <math.h>
 #include <string.h>
@@ -183,64 +196,149 @@ static void assert_date(double date, double expected)
         g_error("date %.17g, expected %.17g", date, expected);
 }
 
-/* The next completion of a device. */
-static void ended_as(struct scene *s, unsigned index, const void *tag, int status, double start_s,
-                     double end_s)
+/* ------------------------------------------------------------------------------------------- */
+/* Statements                                                                                   */
+
+static void check_ended(struct scene *s, char **words, const void *tag)
 {
     struct backend_completion done = {.tag = NULL};
-    g_assert_cmpuint(emulated->poll(s->owners[index].device, &done, 1), ==, 1);
+    struct backend_device *device = s->owners[atoi(words[1])].device;
+    g_assert_cmpuint(emulated->poll(device, &done, 1), ==, 1);
     g_assert_true(done.tag == tag);
-    g_assert_cmpint(done.status, ==, status);
-    assert_date(done.start_s, start_s);
-    assert_date(done.end_s, end_s);
+    g_assert_cmpint(done.status, ==, words[0][0] == 'l' ? DUET_ELOST : DUET_OK);
+    assert_date(done.start_s, g_ascii_strtod(words[3], NULL));
+    assert_date(done.end_s, g_ascii_strtod(words[4], NULL));
 }
 
-static void ended(struct scene *s, unsigned index, const void *tag, double start_s, double end_s)
+static void scene_step(struct scene *s, char **words)
 {
-    ended_as(s, index, tag, DUET_OK, start_s, end_s);
-}
-
-static void nothing(struct scene *s, unsigned index)
-{
+    static char tags[26];
     struct backend_completion none;
-    g_assert_cmpuint(emulated->poll(s->owners[index].device, &none, 1), ==, 0);
+    const char *const what = words[0];
+    const unsigned index = words[1] ? (unsigned)atoi(words[1]) : 0;
+    struct backend_device *device = s->owners[index].device;
+    void *tag = words[1] && words[2] ? &tags[(words[2][0] - 'a') % 26] : NULL;
+    const double number = tag && words[3] ? g_ascii_strtod(words[3], NULL) : 0;
+    const double date = tag ? g_ascii_strtod(words[2], NULL) : 0;
+    if (!strcmp(what, "now"))
+        s->now = g_ascii_strtod(words[1], NULL);
+    else if (!strcmp(what, "kernel"))
+        kernel(s, index, tag, number);
+    else if (!strcmp(what, "in") || !strcmp(what, "out"))
+        copy(s, index, what[0] == 'i' ? BACKEND_IN : BACKEND_OUT, tag, number * MB);
+    else if (!strcmp(what, "over"))
+        copy_between(s, index, (unsigned)atoi(words[2]), &tags[words[3][0] - 'a'],
+                     g_ascii_strtod(words[4], NULL) * MB);
+    else if (!strcmp(what, "ends") || !strcmp(what, "lost"))
+        check_ended(s, words, tag);
+    else if (!strcmp(what, "nothing"))
+        g_assert_cmpuint(emulated->poll(device, &none, 1), ==, 0);
+    else if (!strcmp(what, "next") && isinf(date))
+        g_assert_true(isinf(emulated->next_s(device)));
+    else if (!strcmp(what, "next"))
+        assert_date(emulated->next_s(device), date);
+    else if (!strcmp(what, "notices"))
+        g_assert_cmpuint(s->owners[index].notices, ==, (unsigned)atoi(words[2]));
+    else if (!strcmp(what, "unnoticed"))
+        s->owners[0].notices = s->owners[1].notices = s->owners[2].notices = 0;
+    else if (!strcmp(what, "gone"))
+        g_assert_cmpint(backend_lost(device), ==, atoi(words[2]));
+    else if (!strcmp(what, "close"))
+        emulated->close(device);
+    else if (!strcmp(what, "open"))
+        scene_open(s, index, 0);
+    else
+        g_error("%s is no statement", what);
 }
 
-static double next_s(struct scene *s, unsigned index)
+static void play(double scale, uint64_t lose_at, const char *text)
 {
-    return emulated->next_s(s->owners[index].device);
+    OWNED(scene_fini) struct scene s;
+    g_auto(GStrv) steps = g_strsplit(text, ";", -1);
+    scene_init(&s, scale, lose_at);
+    for (unsigned i = 0; steps[i]; i++) {
+        g_auto(GStrv) words = g_strsplit(g_strstrip(steps[i]), " ", -1);
+        g_test_message("%s", steps[i]);
+        scene_step(&s, words);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels                                                                                      */
+/* Tests                                                                                        */
 
-static void test_kernels(void)
+static const struct {
+    const char *name;
+    uint64_t lose_at; /* of the first device */
+    const char *text;
+} scripts[] = {
+    {"kernels: one behind the other; a late look changes no date, a late launch does", 0,
+     "next 0 inf; now 1; kernel 0 a 0.5; kernel 0 b 0.25; now 1.25; kernel 0 c 0; nothing 0;"
+     "next 0 1.5; now 1.5; ends 0 a 1 1.5; nothing 0; next 0 1.75; now 10; ends 0 b 1.5 1.75;"
+     "ends 0 c 1.75 1.75; kernel 0 d 2; kernel 1 e 1; now 20; ends 0 d 10 12; ends 1 e 10 11;"
+     "nothing 0; next 0 inf"},
+    {"two copies through the switch take twice as long as its bandwidth would let one", 0,
+     "out 0 a 10; out 1 b 10; now 50; ends 0 a 0 2.25; ends 1 b 0 2.25"},
+    {"links that limit each copy alone are not shared; opposite directions are two links", 0,
+     "over 0 1 a 10; over 1 0 b 10; now 2; ends 1 a 0 2; ends 0 b 0 2; in 0 c 8; out 1 d 10; now "
+     "50;"
+     "ends 0 c 2 3.5; ends 1 d 2 3.25"},
+    /* the first is alone until 0.5, when half of it is left; then both have 2 MB/s until 1.5, when
+     * the second has 2 MB left, which take half a second alone */
+    {"both directions of a device share its link: a copy joins halfway, one ends", 0,
+     "in 2 a 4; now 0.5; out 2 b 4; next 2 1.5; now 9; ends 2 a 0 1.5; ends 2 b 0.5 2; in 2 c 4;"
+     "now 10; ends 2 c 9 10"},
+    /* into gpu0 at 8 MB/s from 0.5 on, which alone would end at 2.5; into gpu1 from 1.5 on: both at
+     * 5, until the second has 8 MB left. Its start was seen by nobody */
+    {"a copy joins halfway: the first one's date is found out by asking at the old one", 0,
+     "in 0 a 16; now 1; in 1 b 16; next 0 2.5; now 2.5; nothing 0; next 0 3.1; now 40;"
+     "ends 1 b 1 4.1; ends 0 a 0 3.1"},
+    {"a copy behind another in its stream begins at its end, latency and all", 0,
+     "out 0 a 10; out 0 b 20; in 0 c 8; now 1; out 0 d 10; now 60; ends 0 c 0 1.5; ends 0 a 0 1.25;"
+     "ends 0 b 1.25 3.5; ends 0 d 3.5 4.75"},
+    {"one copy at a time leaves a device, to the host or to another, as in the simulation", 0,
+     "out 0 a 10; over 0 1 b 10; out 0 c 10; in 1 d 8; next 1 inf; now 1.25; ends 0 a 0 1.25;"
+     "notices 1 1; next 1 3.25; now 60; ends 1 b 1.25 3.25; ends 0 c 3.25 4.5; ends 1 d 3.25 4.75"},
+    {"a device whose copy ends sooner because another's has ended is told, and nobody else is", 0,
+     "out 0 a 5; out 1 b 10; now 0.25; next 0 1.25; next 1 2.25; unnoticed; now 1.25;"
+     "ends 0 a 0 1.25; notices 0 0; notices 1 1; notices 2 0; next 1 1.75; now 1.75;"
+     "ends 1 b 0 1.75; notices 1 1"},
+    /* the switch is shared until 1.25, when 5 MB of each have come to the host; g would wait for
+     * both, and h for the peer's */
+    {"all that a lost device has in flight ends at that date, and copies of others from it", 7,
+     "kernel 0 a 1; kernel 0 b 3; kernel 0 c 1; out 0 d 20; out 1 e 20; in 1 f 8; over 0 1 g 10;"
+     "over 1 0 h 10; in 0 i 8; now 1.25; kernel 0 j 1; lost 0 h 1.25 1.25; lost 0 i 1.25 1.25;"
+     "lost 0 a 0 1; lost 0 b 1 1.25; lost 0 c 1.25 1.25; lost 0 j 1.25 1.25; lost 0 d 0 1.25;"
+     "next 0 inf; now 2; out 0 d 20; lost 0 d 2 2; now 30; ends 1 f 0 1.5; lost 1 g 1.5 1.5;"
+     "ends 1 e 0 2.75; over 0 1 g 10; lost 1 g 30 30; out 1 e 10; now 40; ends 1 e 30 31.25"},
+    {"a copy flows from a device when that is lost", 1,
+     "over 0 1 a 10; in 1 b 8; next 1 2; now 1; kernel 0 c 1; notices 1 1; lost 1 a 0 1; nothing 1;"
+     "gone 0 1; gone 1 0; now 9; ends 1 b 1 2.5"},
+    {"a device that is closed does not wait for dates; what it had on the links is gone", 0,
+     "kernel 0 a 1000; out 0 b 1000; out 1 c 10; now 0.25; next 1 2.25; now 1.25; close 0;"
+     "notices 1 1; next 1 1.75; open 0; now 5; ends 1 c 0 1.75; nothing 0"},
+};
+
+static void test_scripts(void)
 {
-    OWNED(scene_fini) struct scene s;
-    char tags[5];
-    scene_init(&s, 1, 0);
-    g_assert_true(isinf(next_s(&s, 0)));
-    s.now = 1;
-    kernel(&s, 0, &tags[0], 0.5);
-    kernel(&s, 0, &tags[1], 0.25);
-    s.now = 1.25;
-    kernel(&s, 0, &tags[2], 0);
-    nothing(&s, 0);
-    assert_date(next_s(&s, 0), 1.5);
-    s.now = 1.5;
-    ended(&s, 0, &tags[0], 1, 1.5);
-    nothing(&s, 0);
-    assert_date(next_s(&s, 0), 1.75);
-    s.now = 10; /* late, which changes no date */
-    ended(&s, 0, &tags[1], 1.5, 1.75);
-    ended(&s, 0, &tags[2], 1.75, 1.75);
-    kernel(&s, 0, &tags[3], 2); /* a late launch does */
-    kernel(&s, 1, &tags[4], 1);
-    s.now = 20;
-    ended(&s, 0, &tags[3], 10, 12);
-    ended(&s, 1, &tags[4], 10, 11);
-    nothing(&s, 0);
-    g_assert_true(isinf(next_s(&s, 0)));
+    for (size_t i = 0; i < G_N_ELEMENTS(scripts); i++) {
+        g_test_message("%s", scripts[i].name);
+        play(1, scripts[i].lose_at, scripts[i].text);
+    }
+}
+
+/* The latency first, then the bytes at the narrowest link; all of it times the scale. A copy of no
+ * bytes is over at once. */
+static void test_scales(void)
+{
+    play(1, 0,
+         "now 2; in 0 a 16; next 0 2.5; now 2.75; nothing 0; next 0 4.5; now 100;"
+         "ends 0 a 2 4.5; out 2 a 0; ends 2 a 100 100");
+    play(0.125, 0,
+         "now 2; in 0 a 16; next 0 2.0625; now 2.09375; nothing 0; next 0 2.3125; now 100;"
+         "ends 0 a 2 2.3125; out 2 a 0; ends 2 a 100 100");
+    play(3, 0,
+         "now 2; in 0 a 16; next 0 3.5; now 4.25; nothing 0; next 0 9.5; now 100;"
+         "ends 0 a 2 9.5; out 2 a 0; ends 2 a 100 100");
 }
 
 static void test_refused(void)
@@ -266,245 +364,4 @@ static void test_refused(void)
     g_assert_cmpint(emulated->copy(device, &copy), ==, DUET_OK);
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Copies                                                                                       */
-
-/* The latency first, then the bytes at the narrowest link; all of it times the scale. */
-static void test_alone(void)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        const double scales[] = {1, 0.125, 3}, k = scales[i];
-        OWNED(scene_fini) struct scene s;
-        char tag;
-        scene_init(&s, k, 0);
-        s.now = 2;
-        copy(&s, 0, BACKEND_IN, &tag, 16 * MB);
-        assert_date(next_s(&s, 0), 2 + 0.5 * k); /* the bytes begin to flow */
-        s.now = 2 + 0.75 * k;
-        nothing(&s, 0);
-        assert_date(next_s(&s, 0), 2 + 2.5 * k);
-        s.now = 100;
-        ended(&s, 0, &tag, 2, 2 + 2.5 * k);
-        copy(&s, 2, BACKEND_OUT, &tag, 0); /* no bytes, no latency: over at once */
-        ended(&s, 2, &tag, 100, 100);
-    }
-}
-
-/* Two copies through the switch take twice as long as its bandwidth would let one. */
-static void test_shared(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[2];
-    scene_init(&s, 1, 0);
-    copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB);
-    copy(&s, 1, BACKEND_OUT, &tags[1], 10 * MB);
-    s.now = 50;
-    ended(&s, 0, &tags[0], 0, 0.25 + 2);
-    ended(&s, 1, &tags[1], 0, 0.25 + 2);
-}
-
-/* Links that limit each copy alone are not shared; opposite directions are two links. */
-static void test_not_shared(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[4];
-    scene_init(&s, 1, 0);
-    copy_between(&s, 0, 1, &tags[0], 10 * MB);
-    copy_between(&s, 1, 0, &tags[1], 10 * MB);
-    s.now = 2;
-    ended(&s, 1, &tags[0], 0, 2);
-    ended(&s, 0, &tags[1], 0, 2);
-    copy(&s, 0, BACKEND_IN, &tags[2], 8 * MB);
-    copy(&s, 1, BACKEND_OUT, &tags[3], 10 * MB);
-    s.now = 50;
-    ended(&s, 0, &tags[2], 2, 3.5);
-    ended(&s, 1, &tags[3], 2, 3.25);
-}
-
-/* Both directions of a device share its link: a copy joins halfway, one ends. */
-static void test_joining(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[3];
-    scene_init(&s, 1, 0);
-    copy(&s, 2, BACKEND_IN, &tags[0], 4 * MB); /* alone until 0.5, half of it is left */
-    s.now = 0.5;
-    copy(&s, 2, BACKEND_OUT, &tags[1], 4 * MB); /* 2 MB/s each: the first ends at 1.5 ... */
-    assert_date(next_s(&s, 2), 1.5);
-    s.now = 9; /* ... and the second has 2 MB left then, which take half a second alone */
-    ended(&s, 2, &tags[0], 0, 1.5);
-    ended(&s, 2, &tags[1], 0.5, 2);
-    copy(&s, 2, BACKEND_IN, &tags[2], 4 * MB);
-    s.now = 10;
-    ended(&s, 2, &tags[2], 9, 10);
-}
-
-/*
- * Into gpu0 at 8 MB/s; a copy into gpu1 joins halfway: both at 5. Its start was seen by nobody, and
- * the first one's date is found out by asking at the old one.
- */
-static void test_third(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[2];
-    scene_init(&s, 1, 0);
-    copy(&s, 0, BACKEND_IN, &tags[0], 16 * MB); /* flows from 0.5, alone it would end at 2.5 */
-    s.now = 1;
-    copy(&s, 1, BACKEND_IN, &tags[1], 16 * MB); /* flows from 1.5, 8 MB of the first are left */
-    assert_date(next_s(&s, 0), 2.5);
-    s.now = 2.5;
-    nothing(&s, 0);
-    assert_date(next_s(&s, 0), 1.5 + 8.0 / 5);
-    s.now = 40; /* the second: 8 MB at 5, the rest at 8 MB/s */
-    ended(&s, 1, &tags[1], 1, 3.1 + 1);
-    ended(&s, 0, &tags[0], 0, 3.1);
-}
-
-/* A copy behind another in its stream begins at its end, latency and all. */
-static void test_queue(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[4];
-    scene_init(&s, 1, 0);
-    copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB);
-    copy(&s, 0, BACKEND_OUT, &tags[1], 20 * MB);
-    copy(&s, 0, BACKEND_IN, &tags[2], 8 * MB);
-    s.now = 1;
-    copy(&s, 0, BACKEND_OUT, &tags[3], 10 * MB);
-    s.now = 60;
-    ended(&s, 0, &tags[2], 0, 1.5);
-    ended(&s, 0, &tags[0], 0, 1.25);
-    ended(&s, 0, &tags[1], 1.25, 3.5);
-    ended(&s, 0, &tags[3], 3.5, 4.75);
-}
-
-/* One copy at a time leaves a device, to the host or to another, as in the simulation. */
-static void test_leaving(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[4];
-    scene_init(&s, 1, 0);
-    copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB); /* 0 to 1.25 */
-    copy_between(&s, 0, 1, &tags[1], 10 * MB);   /* behind it: 1.25 to 3.25 */
-    copy(&s, 0, BACKEND_OUT, &tags[2], 10 * MB); /* behind that: 3.25 to 4.5 */
-    copy(&s, 1, BACKEND_IN, &tags[3], 8 * MB);   /* behind the one that comes in: 3.25 to 4.75 */
-    g_assert_true(isinf(next_s(&s, 1)));
-    s.now = 1.25;
-    ended(&s, 0, &tags[0], 0, 1.25);
-    g_assert_cmpuint(s.owners[1].notices, ==, 1); /* it is known now when something comes */
-    assert_date(next_s(&s, 1), 3.25);
-    s.now = 60;
-    ended(&s, 1, &tags[1], 1.25, 3.25);
-    ended(&s, 0, &tags[2], 3.25, 4.5);
-    ended(&s, 1, &tags[3], 3.25, 4.75);
-}
-
-/* A device whose copy ends sooner because another's has ended is told, and nobody else is. */
-static void test_told(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[2];
-    scene_init(&s, 1, 0);
-    copy(&s, 0, BACKEND_OUT, &tags[0], 5 * MB);
-    copy(&s, 1, BACKEND_OUT, &tags[1], 10 * MB);
-    s.now = 0.25;
-    assert_date(next_s(&s, 0), 1.25);
-    assert_date(next_s(&s, 1), 2.25);
-    s.owners[0].notices = s.owners[1].notices = 0; /* from before they had asked */
-    s.now = 1.25;
-    ended(&s, 0, &tags[0], 0, 1.25);
-    g_assert_cmpuint(s.owners[0].notices, ==, 0);
-    g_assert_cmpuint(s.owners[1].notices, ==, 1);
-    g_assert_cmpuint(s.owners[2].notices, ==, 0);
-    assert_date(next_s(&s, 1), 1.75);
-    s.now = 1.75;
-    ended(&s, 1, &tags[1], 0, 1.75);
-    g_assert_cmpuint(s.owners[1].notices, ==, 1);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* The end                                                                                      */
-
-/* All that the device has in flight ends at the date of its loss, and copies of others from it. */
-static void test_lost(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[10];
-    scene_init(&s, 1, 7);
-    kernel(&s, 0, &tags[0], 1);
-    kernel(&s, 0, &tags[1], 3);
-    kernel(&s, 0, &tags[2], 1);
-    copy(&s, 0, BACKEND_OUT, &tags[3], 20 * MB);
-    copy(&s, 1, BACKEND_OUT, &tags[4], 20 * MB); /* shares the switch */
-    copy(&s, 1, BACKEND_IN, &tags[5], 8 * MB);   /* until 1.5 */
-    copy_between(&s, 0, 1, &tags[6], 10 * MB);   /* would wait for both */
-    copy_between(&s, 1, 0, &tags[7], 10 * MB);   /* waits for the peer's */
-    copy(&s, 0, BACKEND_IN, &tags[8], 8 * MB);
-    s.now = 1.25; /* 5 MB of each have come to the host */
-    kernel(&s, 0, &tags[9], 1);
-    ended_as(&s, 0, &tags[7], DUET_ELOST, 1.25, 1.25);
-    ended_as(&s, 0, &tags[8], DUET_ELOST, 1.25, 1.25);
-    ended_as(&s, 0, &tags[0], DUET_ELOST, 0, 1);
-    ended_as(&s, 0, &tags[1], DUET_ELOST, 1, 1.25);
-    ended_as(&s, 0, &tags[2], DUET_ELOST, 1.25, 1.25);
-    ended_as(&s, 0, &tags[9], DUET_ELOST, 1.25, 1.25);
-    ended_as(&s, 0, &tags[3], DUET_ELOST, 0, 1.25);
-    g_assert_true(isinf(next_s(&s, 0)));
-    s.now = 2;
-    copy(&s, 0, BACKEND_OUT, &tags[3], 20 * MB);
-    ended_as(&s, 0, &tags[3], DUET_ELOST, 2, 2);
-    s.now = 30;
-    ended(&s, 1, &tags[5], 0, 1.5);
-    ended_as(&s, 1, &tags[6], DUET_ELOST, 1.5, 1.5);
-    ended(&s, 1, &tags[4], 0, 1.25 + 1.5); /* alone from there on */
-    copy_between(&s, 0, 1, &tags[6], 10 * MB);
-    ended_as(&s, 1, &tags[6], DUET_ELOST, 30, 30);
-    copy(&s, 1, BACKEND_OUT, &tags[4], 10 * MB);
-    s.now = 40;
-    ended(&s, 1, &tags[4], 30, 31.25);
-}
-
-/* A copy that flows from a device when that is lost. */
-static void test_lost_source(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[3];
-    scene_init(&s, 1, 1);
-    copy_between(&s, 0, 1, &tags[0], 10 * MB);
-    copy(&s, 1, BACKEND_IN, &tags[1], 8 * MB);
-    assert_date(next_s(&s, 1), 2);
-    s.now = 1;
-    kernel(&s, 0, &tags[2], 1);
-    g_assert_cmpuint(s.owners[1].notices, ==, 1);
-    ended_as(&s, 1, &tags[0], DUET_ELOST, 0, 1);
-    nothing(&s, 1);
-    g_assert_true(backend_lost(s.owners[0].device));
-    g_assert_false(backend_lost(s.owners[1].device));
-    s.now = 9;
-    ended(&s, 1, &tags[1], 1, 2.5);
-}
-
-/* A device that is closed does not wait for dates; what it had on the links is gone. */
-static void test_close_busy(void)
-{
-    OWNED(scene_fini) struct scene s;
-    char tags[3];
-    scene_init(&s, 1, 0);
-    kernel(&s, 0, &tags[0], 1000);
-    copy(&s, 0, BACKEND_OUT, &tags[1], 1000 * MB);
-    copy(&s, 1, BACKEND_OUT, &tags[2], 10 * MB);
-    s.now = 0.25;
-    assert_date(next_s(&s, 1), 2.25);
-    s.now = 1.25; /* half of it at half the bandwidth */
-    emulated->close(s.owners[0].device);
-    g_assert_cmpuint(s.owners[1].notices, ==, 1);
-    assert_date(next_s(&s, 1), 1.75);
-    scene_open(&s, 0, 0);
-    s.now = 5;
-    ended(&s, 1, &tags[2], 0, 1.75);
-    nothing(&s, 0);
-}
-
-TEST_MAIN(test_kernels, test_refused, test_alone, test_shared, test_not_shared, test_joining,
-          test_third, test_queue, test_leaving, test_told, test_lost, test_lost_source,
-          test_close_busy)
+TEST_MAIN(test_scripts, test_scales, test_refused)
