@@ -569,6 +569,7 @@ static inline void stage_figure(struct stage *stage, char **words)
                    {"read_hits", stats.read_hits},
                    {"merged", stats.merged},
                    {"pops", stats.pops},
+                   {"steals", stats.steals},
                    {"revocations", stats.revocations},
                    {"busy_us", (uint64_t)(1e6 * stats.busy_s + 0.5)},
                    {"submissions", stage->t->ops.submissions},

@@ -4,9 +4,37 @@
  * where tasks go. One core, two devices; times in milliseconds; 1 MB takes 1 ms.
  */
 #include "core/policies/testing.h"
-#include "core/testing_lost.h"
 
 enum { CORE = 0, GPU = 1 };
+
+#define THREE "cpus=1 gpus=2 blocks=65536 unasked "
+
+static const struct script scripts[] = {
+    {"heteroprio: devices begin where they gain most, the core where it loses least; priorities "
+     "within a bucket",
+     THREE "heteroprio",
+     "set 0 0; A 3/0; B 0/3; C 4/2; D 40/2; E 20/1!1; F 1/4; push F D A E C B; pop gpu0 B;"
+     "pop cpu0 A; pop gpu0 E; pop cpu0 F; pop cpu0 C; pop gpu1 D; pop gpu0 none; fini"},
+    {"heteroprio: a device takes what it can, though the core be faster", THREE "heteroprio",
+     "A 1/4; push A; pop gpu0 A; fini"},
+    {"multreeprio: by seconds gained, not by speed-up; by the data's place, if about as critical",
+     THREE "multreeprio",
+     "data a; gpu a:rw; gpu0 work 1; A 20/1; B 60/30; C 60/30 a; D 1/4; push A D B C; pop cpu0 D;"
+     "pop gpu0 C; pop gpu1 B; pop gpu1 A; fini"},
+    /* 3 ms are the least guess: then the six that gain most may run anywhere, and fill two devices,
+     * and the core has what is left */
+    {"dada: what is left by two devices goes to the core; with that, what is theirs to one of them",
+     THREE "dada",
+     "A 2.5/2; B 3/1.1; C 3/1.1; D 3/1.1; E 3/1.1; F 3/1.1; G 3/1.1; push A B C D E F G;"
+     "gpu0 lists 3; gpu1 lists 3; cpu0 lists 1; H 0/1; placed H gpu0; pop cpu0 A; fini"},
+    {"dada: a task stays on the core if its copy takes longer than it gains", THREE "dada",
+     "set 0 0; set 1 {1|0}; data a*15625; A 3/1 a; placed A {cpu0|gpu0}; fini"},
+};
+
+static void test_scripts(void)
+{
+    policy_scripts_play(scripts, G_N_ELEMENTS(scripts));
+}
 
 static struct testing *start(const char *policy)
 {
@@ -30,26 +58,33 @@ static unsigned place_of(struct testing *t, const struct duet_task *one)
     g_assert_not_reached();
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* heteroprio                                                                                   */
-
-/* Devices begin where they gain most, the core where it loses least; priorities within a bucket. */
-static void test_order(void)
+/* The kernels of a writer and, when it runs, of so many tasks that wait for it. Returns it, taken.
+ */
+static struct duet_task *writer(struct testing *t, struct duet_handle *data, unsigned followers)
 {
-    OWNED(testing_end) struct testing *t = start("heteroprio");
-    t->core->parameters[0] = 0;
-    struct duet_task *cpu = task(t, 3, 0, NULL, 0), *gpu = task(t, 0, 3, NULL, 0);
-    struct duet_task *twice = task(t, 4, 2, NULL, 0), *more = task(t, 40, 2, NULL, 0);
-    struct duet_task *urgent = task(t, 20, 1, NULL, 1), *slower = task(t, 1, 4, NULL, 0);
-    struct duet_task *const all[] = {slower, more, cpu, urgent, twice, gpu};
-    push(t, all, 6);
-    g_assert_true(popped(t, GPU) == gpu);
-    g_assert_true(popped(t, CORE) == cpu);
-    g_assert_true(popped(t, GPU) == urgent);
-    g_assert_true(popped(t, CORE) == slower);
-    g_assert_true(popped(t, CORE) == twice);
-    g_assert_true(popped(t, GPU + 1) == more);
-    g_assert_null(popped(t, GPU));
+    (void)testing_submit(t, t->any, data, DUET_RW, NULL, 0, 0);
+    struct duet_task *first = popped(t, GPU);
+    for (unsigned i = 0; i < followers; i++)
+        (void)testing_submit(t, t->any, data, DUET_R, NULL, 0, 0);
+    return first;
+}
+
+/* In a bucket, or of what gains alike: the one that more wait for, whatever the priorities. */
+static void test_released(void)
+{
+    static const char *const names[] = {"heteroprio", "multreeprio"};
+    for (unsigned i = 0; i < 2; i++) {
+        OWNED(testing_end) struct testing *t = start(names[i]);
+        t->core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
+        struct duet_task *all[3];
+        for (unsigned n = 0; n < 3; n++)
+            all[n] = writer(t, testing_handle(t, 1000), n == 1 ? 5 : n);
+        all[0]->priority = 1;
+        push(t, all, 3);
+        g_assert_true(popped(t, GPU) == all[1]);
+        g_assert_true(popped(t, GPU) == all[2]);
+        g_assert_true(popped(t, GPU) == all[0]);
+    }
 }
 
 /* The core leaves what two devices, ten times as fast, would be through with before it ended one.
@@ -73,69 +108,6 @@ static void test_left(void)
         g_assert_nonnull(popped(t, CORE));
 }
 
-/* A device takes what it can, though the core be faster: both might leave it to each other. */
-static void test_not_left(void)
-{
-    OWNED(testing_end) struct testing *t = start("heteroprio");
-    struct duet_task *one = task(t, 1, 4, NULL, 0);
-    push(t, &one, 1);
-    g_assert_true(popped(t, GPU) == one);
-}
-
-/* The kernels of a writer and, when it runs, of so many tasks that wait for it. Returns it, taken.
- */
-static struct duet_task *writer(struct testing *t, struct duet_handle *data, unsigned followers)
-{
-    (void)testing_submit(t, t->any, data, DUET_RW, NULL, 0, 0);
-    struct duet_task *first = popped(t, GPU);
-    for (unsigned i = 0; i < followers; i++)
-        (void)testing_submit(t, t->any, data, DUET_R, NULL, 0, 0);
-    return first;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Tasks that release most */
-
-/* In a bucket, or of what gains alike: the one that more wait for, whatever the priorities. */
-static void test_released(void)
-{
-    static const char *const names[] = {"heteroprio", "multreeprio"};
-    for (unsigned i = 0; i < 2; i++) {
-        OWNED(testing_end) struct testing *t = start(names[i]);
-        t->core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
-        struct duet_task *all[3];
-        for (unsigned n = 0; n < 3; n++)
-            all[n] = writer(t, testing_handle(t, 1000), n == 1 ? 5 : n);
-        all[0]->priority = 1;
-        push(t, all, 3);
-        g_assert_true(popped(t, GPU) == all[1]);
-        g_assert_true(popped(t, GPU) == all[2]);
-        g_assert_true(popped(t, GPU) == all[0]);
-    }
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* multreeprio                                                                                  */
-
-/*
- * Tasks are ordered by seconds gained, not by speed-up; by their data's place, if about as
- * critical.
- */
-static void test_gain(void)
-{
-    OWNED(testing_end) struct testing *t = start("multreeprio");
-    struct duet_handle *here = testing_handle(t, 1000);
-    (void)testing_submit(t, t->gpu, here, DUET_RW, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(t, GPU, NULL), ==, 1);
-    struct duet_task *fast = task(t, 20, 1, NULL, 0), *more = task(t, 60, 30, NULL, 0);
-    struct duet_task *near = task(t, 60, 30, here, 0), *slow = task(t, 1, 4, NULL, 0);
-    push(t, (struct duet_task *const[]){fast, slow, more, near}, 4);
-    g_assert_true(popped(t, CORE) == slow);
-    g_assert_true(popped(t, GPU) == near);
-    g_assert_true(popped(t, GPU + 1) == more);
-    g_assert_true(popped(t, GPU + 1) == fast);
-}
-
 /* The core takes what devices are faster at when each of them has more to do than it takes. */
 static void test_pop_condition(void)
 {
@@ -154,9 +126,6 @@ static void test_pop_condition(void)
     lose(t, GPU);
     g_assert_nonnull(popped(t, CORE)); /* they have as much to do, and one is left */
 }
-
-/* ------------------------------------------------------------------------------------------- */
-/* dada                                                                                         */
 
 /*
  * A task goes to its data, if that is within alpha times the makespan; otherwise the place does not
@@ -178,39 +147,6 @@ static void test_affinity(void)
     }
 }
 
-/*
- * 3 ms are the least guess: then the six that gain most may run anywhere, and fill two devices, and
- * the core has what is left. With that to do already, a task of devices alone goes to one of them.
- */
-static void test_balance(void)
-{
-    OWNED(testing_end) struct testing *t = start("dada");
-    struct duet_task *all[7] = {task(t, 2.5, 2, NULL, 0)};
-    for (unsigned i = 1; i < 7; i++)
-        all[i] = task(t, 3, 1.1, NULL, 0);
-    push(t, all, 7);
-    struct duet_view view = testing_view(t, CORE);
-    for (unsigned w = GPU; w <= GPU + 1; w++)
-        g_assert_cmpuint(duet_list_length(duet_view_list(&view, w)), ==, 3);
-    g_assert_cmpuint(place_of(t, all[0]), ==, CORE);
-    struct duet_task *only = task(t, 0, 1, NULL, 0);
-    push(t, &only, 1);
-    g_assert_cmpuint(place_of(t, only), >=, GPU);
-}
-
-/* A task stays on the core if its copy takes longer than it gains. */
-static void test_transfers(void)
-{
-    for (unsigned transfers = 0; transfers < 2; transfers++) {
-        OWNED(testing_end) struct testing *t = start("dada");
-        t->core->parameters[0] = 0;
-        t->core->parameters[1] = transfers;
-        struct duet_task *one = task(t, 3, 1, testing_handle(t, 4000000), 0);
-        push(t, &one, 1);
-        g_assert_cmpuint(place_of(t, one), ==, transfers ? CORE : GPU);
-    }
-}
-
 /* A task that no worker can run any more blocks no other. */
 static void test_lost(void)
 {
@@ -226,5 +162,4 @@ static void test_lost(void)
     g_assert_cmpuint(place_of(t, only), ==, GPU + 1);
 }
 
-TEST_MAIN(test_order, test_left, test_not_left, test_released, test_gain, test_pop_condition,
-          test_affinity, test_balance, test_transfers, test_lost)
+TEST_MAIN(test_scripts, test_released, test_left, test_pop_condition, test_affinity, test_lost)

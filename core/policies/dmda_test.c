@@ -16,16 +16,26 @@ static struct testing *start(const char *policy)
     return t;
 }
 
-/* Tasks go by the time of the waiting ones and of the task itself. */
-static void test_ends(gconstpointer policy)
+#define THREE "cpus=1 gpus=2 blocks=65536 unasked "
+
+static const struct script scripts[] = {
+    /* 40, 4 and 4 ms; 40, 8, 4; 40, 8, 8; 4, 8.4, 4.4; when the core has 1 ms left, a device 5 ms
+     * and the other 1 ms: 2, 5.1, 1.1 */
+    {"tasks go by the time of the waiting ones and of the task itself", THREE "{dmda|heft-tm}",
+     "A 40; B 40; C 40; D 4; E 1; placed A gpu0; placed B gpu1; placed C gpu0; placed D cpu0;"
+     "at 3000; placed E gpu1; fini"},
+    /* 2 against 2 + 0.2 ms; 4, 2.2, 2.2; the copy to gpu0 is not on its way yet, it is done when
+     * what waits there ends: 32, 2.2 + 3, 2 + 3; 4 against 2.4 + 2 */
+    {"a transfer counts while the device is free, hides behind what is there, and is weighed again",
+     THREE "dmda",
+     "set 1 0; data a*7813; A 2 a; B 2 a; C 30 a; D 2 a; placed A cpu0; placed B gpu0;"
+     "placed C gpu1; set 1 1; placed D cpu0; fini"},
+    {"heft-tm looks at no transfer", THREE "heft-tm", "data a*15625; A 2 a; placed A gpu0; fini"},
+};
+
+static void test_scripts(void)
 {
-    OWNED(testing_end) struct testing *t = start(policy);
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
-    t->now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
+    policy_scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 /* If nothing is known the shortest list is taken. */
@@ -43,26 +53,6 @@ static void test_unknown(gconstpointer policy)
     t->untimed = 0;
     for (unsigned i = 0; i < 6; i++)
         g_assert_cmpuint(placed(t, testing_create(t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);
-}
-
-/* A transfer counts while the device is free, hides behind what is there, and is weighed again. */
-static void test_transfer(void)
-{
-    struct testing *t = start("dmda");
-    struct duet_handle *data = testing_handle(t, 2 * MB);
-    t->core->parameters[1] = 0;
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
-    /* the copy to GPU is not on its way yet: it is done when what waits there ends */
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 30, data, 0)), ==,
-                     GPU + 1); /* 32, 2.2 + 3, 2 + 3 */
-    t->core->parameters[1] = 1;
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
-    testing_fini(t);
-    t = start("heft-tm"); /* looks at none */
-    data = testing_handle(t, 4 * MB);
-    g_assert_cmpuint(placed(t, task_of(t, t->any, 2, data, 0)), ==, GPU);
-    testing_fini(t);
 }
 
 /* Brings `data` to a device by a task that it runs. */
@@ -212,11 +202,9 @@ static void test_nearest(gconstpointer policy)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_data_func("/dmda/ends", "dmda", test_ends);
-    g_test_add_data_func("/dmda/ends/heft-tm", "heft-tm", test_ends);
+    g_test_add_func("/dmda/scripts", test_scripts);
     g_test_add_data_func("/dmda/unknown", "dmda", test_unknown);
     g_test_add_data_func("/dmda/unknown/heft-tm", "heft-tm", test_unknown);
-    g_test_add_func("/dmda/transfer", test_transfer);
     g_test_add_func("/dmda/taken", test_taken);
     g_test_add_data_func("/dmda/nearest/dmdar", "dmdar", test_nearest);
     g_test_add_data_func("/dmda/nearest/dmdas", "dmdas", test_nearest);

@@ -1,104 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tests of heft: order by speed-up, earliest finish with transfers beside the kernels before, dates
- * corrected by what was measured, no stealing. One core, one device or two, times in milliseconds.
+ * corrected by what was measured. Times in milliseconds; 1 MB takes 1 ms to a device.
  */
 #include "core/policies/testing.h"
 
-enum { CPU = 0, GPU = 1 };
+#define ONE "cpus=1 gpus=1 unasked heft"
 
-static struct testing *start(unsigned gpus)
+static const struct script scripts[] = {
+    {"the task that gains most chooses first, in whichever order they are pushed", ONE,
+     "A 1/0.5; B 10/1; push {A B|B A}; pop gpu0 B; pop cpu0 A; fini"},
+    {"equal speed-up: in order of submission; tasks of devices alone first", ONE,
+     "A 100/1; B 200/2; C 0/1; push B A C; pop gpu0 C; pop gpu0 A; pop gpu0 B; fini"},
+    /* the faster one of those that are free, or the lowest; then 4, 6 and 3 ms; 8, 6 and 6 */
+    {"earliest finish", "cpus=1 gpus=2 unasked heft",
+     "A 4/3; B 4/3; C 4/3; D 4/3; E 2/3; placed A gpu0; placed B gpu1; placed C cpu0;"
+     "placed D gpu0; at 100000; placed E cpu0; fini"},
+    {"a transfer counts while the device is free", ONE,
+     "data a*3906; A 1.5/1 a; placed A cpu0; fini"},
+    /* busy for 2 ms: 2 + 1 with the copy hidden; 4 if it were not */
+    {"a transfer hides behind a kernel", ONE,
+     "data a*3906; A 10/2; B 3.5/1 a; placed A gpu0; placed B gpu0; fini"},
+    /* 4 late: the device is busy until 7, so 5 + 2.5 against 7 + 1; then the core until 7.5; at 6:
+     * 7.5 + 1 against 7 + 1.4; 11 + 1.4 if counted twice */
+    {"a late task moves the date of its worker, once", ONE,
+     "A 100/1; B 100/1; C 100/1; D 2.5/1; E 1/1.4; placed A gpu0; placed B gpu0; placed C gpu0;"
+     "us 5000; gpu0 run 1; done 1; placed D cpu0; us 1000; gpu0 run 2; done 2; placed E gpu0; "
+     "fini"},
+    /* 3 early: until 5, so 6 against 6.5 */
+    {"an early task does so, too", ONE,
+     "A 100/4; B 100/4; C 5.5/1; placed A gpu0; placed B gpu0; us 1000; gpu0 run 1; done 1;"
+     "placed C gpu0; fini"},
+};
+
+static void test_scripts(void)
 {
-    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1, .gpus = gpus}, "heft", 1);
-    g_assert_null(t->core->policy->steal);
-    return t;
+    policy_scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
-/* The device runs its next task, which takes this long. */
-static void run(struct testing *t, double ms)
+static void test_no_stealing(void)
 {
-    struct duet__engine_command command = testing_next(t, GPU);
-    g_assert_cmpint(command.kind, ==, DUET_RUN);
-    testing_done(t, &command, ms * 1e-3, 0);
+    g_assert_null(duet_policy_find("heft")->steal);
 }
 
-/* The task that gains most chooses first: pushed in any order, B has the device and A the core. */
-static void test_order(void)
-{
-    for (unsigned swap = 0; swap < 2; swap++) {
-        OWNED(testing_end) struct testing *t = start(1);
-        struct duet_task *a = task(t, 1, 0.5, NULL, 0), *b = task(t, 10, 1, NULL, 0);
-        struct duet_task *batch[] = {swap ? b : a, swap ? a : b};
-        struct duet_view view = testing_view(t, DUET_SUBMITTER);
-        push(t, batch, 2);
-        g_assert_true(duet_pop_head(&view, duet_view_list(&view, GPU), GPU) == b);
-        g_assert_true(duet_pop_head(&view, duet_view_list(&view, CPU), CPU) == a);
-    }
-}
-
-/* Equal speed-up: in order of submission; tasks of devices alone first, of cores alone last. */
-static void test_order_of_equals(void)
-{
-    OWNED(testing_end) struct testing *t = start(1);
-    struct duet_task *a = task(t, 100, 1, NULL, 0), *b = task(t, 200, 2, NULL, 0);
-    struct duet_task *only = task(t, 0, 1, NULL, 0);
-    struct duet_task *batch[] = {b, a, only};
-    struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    push(t, batch, 3);
-    struct duet_list *list = duet_view_list(&view, GPU);
-    g_assert_true(duet_pop_head(&view, list, GPU) == only);
-    g_assert_true(duet_pop_head(&view, list, GPU) == a);
-    g_assert_true(duet_pop_head(&view, list, GPU) == b);
-}
-
-static void test_earliest_finish(void)
-{
-    OWNED(testing_end) struct testing *t = start(2);
-    g_assert_cmpuint(placed(t, task(t, 4, 3, NULL, 0)), ==,
-                     1); /* free: the faster, lowest number */
-    g_assert_cmpuint(placed(t, task(t, 4, 3, NULL, 0)), ==, 2); /* 4, 6, 3 */
-    g_assert_cmpuint(placed(t, task(t, 4, 3, NULL, 0)), ==, CPU);
-    g_assert_cmpuint(placed(t, task(t, 4, 3, NULL, 0)), ==, 1); /* 8, 6, 6 */
-    t->now = 0.1;                                               /* all are free long since */
-    g_assert_cmpuint(placed(t, task(t, 2, 3, NULL, 0)), ==, CPU);
-}
-
-/* 1 MB takes 1 ms to the device: it counts while the device is free, and hides behind a kernel. */
-static void test_transfer(void)
-{
-    struct testing *t = start(1);
-    struct duet_handle *h = testing_handle(t, 1000000);
-    g_assert_cmpuint(placed(t, task(t, 1.5, 1, h, 0)), ==, CPU);
-    testing_fini(t);
-    t = start(1);
-    h = testing_handle(t, 1000000);
-    g_assert_cmpuint(placed(t, task(t, 10, 2, NULL, 0)), ==, GPU); /* busy for 2 ms */
-    /* 2 + 1 with the copy hidden; 4 if it were not */
-    g_assert_cmpuint(placed(t, task(t, 3.5, 1, h, 0)), ==, GPU);
-    testing_fini(t);
-}
-
-/* A late task moves the date of its worker, once. */
-static void test_late(void)
-{
-    OWNED(testing_end) struct testing *t = start(1);
-    for (unsigned i = 0; i < 3; i++)
-        g_assert_cmpuint(placed(t, task(t, 100, 1, NULL, 0)), ==, GPU);
-    run(t, 5); /* 4 late: the device is busy until 7 */
-    g_assert_cmpuint(placed(t, task(t, 2.5, 1, NULL, 0)), ==, CPU); /* 5 + 2.5 against 7 + 1 */
-    run(t, 1);                                                      /* as expected: still until 7 */
-    /* the core until 7.5; at 6: 7.5 + 1 against 7 + 1.4; 11 + 1.4 if counted twice */
-    g_assert_cmpuint(placed(t, task(t, 1, 1.4, NULL, 0)), ==, GPU);
-}
-
-static void test_early(void)
-{
-    OWNED(testing_end) struct testing *t = start(1);
-    for (unsigned i = 0; i < 2; i++)
-        g_assert_cmpuint(placed(t, task(t, 100, 4, NULL, 0)), ==, GPU);
-    run(t, 1);                                                      /* 3 early: until 5 */
-    g_assert_cmpuint(placed(t, task(t, 5.5, 1, NULL, 0)), ==, GPU); /* 6 against 6.5 */
-}
-
-TEST_MAIN(test_order, test_order_of_equals, test_earliest_finish, test_transfer, test_late,
-          test_early)
+TEST_MAIN(test_scripts, test_no_stealing)

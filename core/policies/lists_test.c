@@ -9,77 +9,53 @@ static struct testing *start(const char *policy, unsigned cpus, unsigned gpus)
     return testing_init(&(struct testing_machine){.cpus = cpus, .gpus = gpus}, policy, 1);
 }
 
+static const struct script scripts[] = {
+    {"eager: one list, highest priority first, in order of arrival among equals",
+     "cpus=2 unasked eager",
+     "any; any!2; any!-1; any!2; any; any!5; cpu0 run 6; done 6; cpu1 run 2; done 2; cpu0 run 4;"
+     "done 4; cpu1 run 1; done 1; cpu0 run 5; done 5; cpu1 run 3; done 3"},
+    {"eager: a worker passes over what it cannot run, whatever its priority",
+     "cpus=1 gpus=1 unasked eager",
+     "gpu!9; cpu!1; any!5; cpu0 run 3; gpu0 run 1; done 3; done 1; drain"},
+    {"ws: local push and pop at the head, steal at the tail", "cpus=2 gpus=1 unasked ws",
+     "A 1; B 1!1; C 1!2; by cpu1 A B C; cpu1 lists 3; pop cpu0 none; steal cpu0 gpu0 none;"
+     "steal gpu0 cpu1 A; pop cpu1 C; steal cpu0 cpu1 B; fini"},
+    {"ws: the submitting thread's list is worker 0's; a finishing worker's its own, even of "
+     "others' "
+     "tasks",
+     "cpus=2 gpus=1 unasked ws",
+     "gpu; cpu0 lists 1; A 0/1; by cpu1 A; cpu1 lists 1; pop cpu1 none; gpu0 work 2; steals 2;"
+     "fini"},
+    {"lws: tasks of high priority first, also for thieves", "cpus=3 gpus=2 unasked lws",
+     "A 1!1; B 1!3; C 1!2; D 1!3; push A B C D; pop cpu0 B; steal cpu1 cpu0 D; pop cpu0 C;"
+     "steal cpu1 cpu0 A; fini"},
+    /* all accesses count, those that only write too; c is on the host, the local core's node; a
+     * worker that cannot run it is no candidate */
+    {"data-aware (H1): to where most valid bytes are", "cpus=2 gpus=2 unasked data-aware",
+     "data a*4 b*12 c*10; gpu a:w; gpu0 work 1; gpu b:w; gpu1 work 1; E any a:r b:r; goes E gpu1 "
+     "cpu0;"
+     "F any a:r; goes F gpu0 cpu0; G any b:w c:r; goes G gpu1 cpu1; H any a:r c:r;"
+     "goes H cpu1 cpu1; I cpu b:r; goes I cpu1 cpu1; fini"},
+    {"locality-aware (H2): to who holds what is written, however little, whatever is read",
+     "cpus=2 gpus=2 unasked locality-aware",
+     "data a*40 b; gpu a:w; gpu0 work 1; gpu b:w; gpu1 work 1; E any a:r b:rw; goes E gpu1 cpu0;"
+     "F any b:w a:r; goes F gpu1 cpu0; G any a:rw b:r; goes G gpu0 cpu0; fini"},
+    /* numbers beyond the last begin anew */
+    {"pinned: tasks run where their priority says", "cpus=2 gpus=2 unasked pinned",
+     "any!3; any!1; any; any!1; gpu1 run 1; done 1; cpu1 run 2; done 2; cpu1 run 4; done 4;"
+     "cpu0 run 3; done 3"},
+    {"pinned: a task that its worker cannot run goes to the next", "cpus=1 gpus=2 unasked pinned",
+     "gpu; cpu!2; any!5; cpu!-7; gpu0 run 1; done 1; cpu0 run 2; done 2; gpu1 run 3; done 3;"
+     "cpu0 run 4; done 4"},
+};
+
+static void test_scripts(void)
+{
+    policy_scripts_play(scripts, G_N_ELEMENTS(scripts));
+}
+
 /* ------------------------------------------------------------------------------------------- */
-/* eager: one list, highest priority first, in order of arrival among equals. */
-
-static void test_eager_order(void)
-{
-    static const int priorities[] = {0, 2, -1, 2, 0, 5};
-    static const uint64_t order[] = {6, 2, 4, 1, 5, 3};
-    OWNED(testing_end) struct testing *t = start("eager", 2, 0);
-    struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    for (unsigned i = 0; i < 6; i++)
-        (void)testing_submit(t, t->any, NULL, 0, NULL, 0, priorities[i]);
-    g_assert_cmpuint(duet_list_length(duet_view_shared(&view)), ==, 6);
-    for (unsigned i = 0; i < 6; i++) {
-        struct duet__engine_command command = testing_next(t, i % 2);
-        g_assert_cmpuint(duet_task_id(command.task), ==, order[i]);
-        testing_done(t, &command, 1e-6, 0);
-    }
-}
-
-/* A worker passes over what it cannot run, whatever its priority. */
-static void test_eager_passing(void)
-{
-    OWNED(testing_end) struct testing *t = start("eager", 1, 1);
-    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 9);
-    (void)testing_submit(t, t->cpu, NULL, 0, NULL, 0, 1);
-    (void)testing_submit(t, t->any, NULL, 0, NULL, 0, 5);
-    struct duet__engine_command on_cpu = testing_next(t, 0), on_gpu = testing_next(t, 1);
-    g_assert_cmpuint(duet_task_id(on_cpu.task), ==, 3);
-    g_assert_cmpuint(duet_task_id(on_gpu.task), ==, 1);
-    testing_done(t, &on_cpu, 1e-6, 0);
-    testing_done(t, &on_gpu, 1e-6, 0);
-    testing_drain(t);
-    g_assert_null(t->core->policy->steal);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* ws: local push and pop at the head, steal at the tail. */
-
-static void test_ws_ends(void)
-{
-    struct duet_task *tasks[3];
-    OWNED(testing_end) struct testing *t = start("ws", 2, 1);
-    struct duet_view view = testing_view(t, 1);
-    for (unsigned i = 0; i < 3; i++)
-        tasks[i] = testing_create(t, t->any, NULL, 0, NULL, 0, (int)i);
-    push_by(t, 1, tasks, 3);
-    g_assert_cmpuint(duet_list_length(duet_view_list(&view, 1)), ==, 3);
-    g_assert_null(popped(t, 0));
-    g_assert_null(stolen(t, 0, 2));
-    g_assert_true(stolen(t, 2, 1) == tasks[0]);
-    g_assert_true(popped(t, 1) == tasks[2]);
-    g_assert_true(stolen(t, 0, 1) == tasks[1]);
-}
-
-/* The submitting thread's list is worker 0's; a finishing worker's its own, even of others' tasks.
- */
-static void test_ws_local(void)
-{
-    OWNED(testing_end) struct testing *t = start("ws", 2, 1);
-    struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    (void)testing_submit(t, t->gpu, NULL, 0, NULL, 0, 0);
-    g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
-    struct duet_task *task = testing_create(t, t->gpu, NULL, 0, NULL, 0, 0);
-    push_by(t, 1, &task, 1);
-    g_assert_cmpuint(duet_list_length(duet_view_list(&view, 1)), ==, 1);
-    g_assert_null(popped(t, 1));
-    g_assert_cmpuint(testing_work(t, 2, NULL), ==, 2);
-    struct duet_stats stats;
-    duet_stats(t->core, &stats);
-    g_assert_cmpuint(stats.steals, ==, 2);
-}
+/* ws                                                                                           */
 
 /*
  * Submits `count` tasks, each expected to take `microseconds` on a CPU worker, on worker 0's list.
@@ -157,17 +133,6 @@ static void test_lws_steals(void)
     }
 }
 
-static void test_lws_priorities(void)
-{
-    OWNED(testing_end) struct testing *t = start("lws", 3, 2);
-    static const int priorities[] = {1, 3, 2, 3};
-    static const uint64_t order[] = {2, 4, 3, 1};
-    for (unsigned i = 0; i < 4; i++)
-        (void)testing_submit(t, t->any, NULL, 0, NULL, 0, priorities[i]);
-    for (unsigned i = 0; i < 4; i++)
-        g_assert_cmpuint(duet_task_id(i % 2 ? stolen(t, 1, 0) : popped(t, 0)), ==, order[i]);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* data-aware (H1), to where most valid bytes are, and locality-aware (H2), to who holds what is
  * written. Two cores, two devices. */
@@ -179,22 +144,6 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
 {
     (void)testing_submit(t, t->gpu, handle, DUET_W, NULL, 0, 0);
     g_assert_cmpuint(testing_work(t, worker, NULL), ==, 1);
-}
-
-static void test_most_bytes(void)
-{
-    OWNED(testing_end) struct testing *t = start("data-aware", 2, 2);
-    struct duet_handle *a = testing_handle(t, 1000), *b = testing_handle(t, 3000);
-    struct duet_handle *c = testing_handle(t, 2500);
-    write_on(t, GPU0, a);
-    write_on(t, GPU1, b);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, a, DUET_R, b, DUET_R, 0), 0), ==, GPU1);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, a, DUET_R, NULL, 0, 0), 0), ==, GPU0);
-    /* all accesses count, those that only write too; c is on the host, the local core's node */
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, b, DUET_W, c, DUET_R, 0), 1), ==, GPU1);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, a, DUET_R, c, DUET_R, 0), 1), ==, 1);
-    /* a worker that cannot run it is no candidate */
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->cpu, b, DUET_R, NULL, 0, 0), 1), ==, 1);
 }
 
 /* Among equals the local worker; if it is none of them, each of them now and then. */
@@ -215,18 +164,6 @@ static void test_most_ties(void)
     }
     for (unsigned w = 0; w < 4; w++)
         g_assert_cmpuint(count[w], >, MANY / 4);
-}
-
-/* Tasks go to a worker with a valid copy of the written data, however little, whatever is read. */
-static void test_owner(void)
-{
-    OWNED(testing_end) struct testing *t = start("locality-aware", 2, 2);
-    struct duet_handle *a = testing_handle(t, 10000), *b = testing_handle(t, 10);
-    write_on(t, GPU0, a);
-    write_on(t, GPU1, b);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, a, DUET_R, b, DUET_RW, 0), 0), ==, GPU1);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, b, DUET_W, a, DUET_R, 0), 0), ==, GPU1);
-    g_assert_cmpuint(goes_to(t, testing_create(t, t->any, a, DUET_RW, b, DUET_R, 0), 0), ==, GPU0);
 }
 
 /* Local if nobody holds it, if nothing is written, or if who holds it cannot run the task. */
@@ -321,44 +258,16 @@ static void test_random(void)
 /* ------------------------------------------------------------------------------------------- */
 /* pinned: tasks run where their priority says, or on the next worker that can. */
 
-/* A task that its worker cannot run goes to the next; numbers beyond the last begin anew. */
-static void test_pinned(void)
-{
-    static const struct {
-        unsigned cpus;
-        const char *kinds; /* of the tasks: for any worker, CPUs, GPUs */
-        int priorities[4];
-        unsigned workers[4]; /* who runs the next task, and which one that is */
-        uint64_t ids[4];
-    } rows[] = {{2, "aaaa", {3, 1, 0, 1}, {3, 1, 1, 0}, {1, 2, 4, 3}},
-                {1, "gcac", {0, 2, 5, -7}, {1, 0, 2, 0}, {1, 2, 3, 4}}};
-    for (unsigned r = 0; r < G_N_ELEMENTS(rows); r++) {
-        OWNED(testing_end) struct testing *t = start("pinned", rows[r].cpus, 2);
-        for (unsigned i = 0; i < 4; i++) {
-            const char kind = rows[r].kinds[i];
-            struct duet_codelet *codelet = kind == 'a' ? t->any : kind == 'c' ? t->cpu : t->gpu;
-            (void)testing_submit(t, codelet, NULL, 0, NULL, 0, rows[r].priorities[i]);
-        }
-        for (unsigned i = 0; i < 4; i++) {
-            struct duet__engine_command command = testing_next(t, rows[r].workers[i]);
-            g_assert_cmpint(command.kind, ==, DUET_RUN);
-            g_assert_cmpuint(duet_task_id(command.task), ==, rows[r].ids[i]);
-            testing_done(t, &command, 1e-6, 0);
-        }
-    }
-}
-
 /* The policy is found by its name, but is not listed. */
 static void test_pinned_not_listed(void)
 {
     const struct duet_policy *pinned = duet_policy_find("pinned");
     g_assert_cmpint(duet_policy_check(pinned, NULL), ==, DUET_OK);
     g_assert_null(pinned->steal);
+    g_assert_null(duet_policy_find("eager")->steal);
     for (size_t i = 0; duet_policy_at(i); i++)
         g_assert_true(duet_policy_at(i) != pinned);
 }
 
-TEST_MAIN(test_eager_order, test_eager_passing, test_ws_ends, test_ws_local, test_ws_share,
-          test_lws_victims, test_lws_steals, test_lws_priorities, test_most_bytes, test_most_ties,
-          test_owner, test_owner_local, test_owner_several, test_ends, test_random, test_pinned,
-          test_pinned_not_listed)
+TEST_MAIN(test_scripts, test_ws_share, test_lws_victims, test_lws_steals, test_most_ties,
+          test_owner_local, test_owner_several, test_ends, test_random, test_pinned_not_listed)

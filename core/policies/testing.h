@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Support for tests of policies: tasks that are given to one by hand, their places, and their
- * takers.
+ * takers; also as statements of scripts (core/testing_script.h):
+ *
+ *     A 40/4!1 a:r        a task of so long on a core and on a device (0: not there; one number: a
+ *                         tenth of it on a device), with priority 1, that nobody is given yet
+ *     A any a:r b:w       a task as scripts have them
+ *     push A B            to the policy, by whoever submits; "by gpu0 A B": by that worker
+ *     pop gpu0 A          the worker is given that task, or "none"
+ *     steal gpu0 cpu0 A   the same from another worker's list
+ *     placed A gpu0       pushed, it is on the list of that worker, or on that of "all"
+ *     goes A gpu0 cpu0    the same, by the worker that is named last; it is off the list again
+ *     at 3000             the date, in us
+ *     set 0 1             a parameter of the policy
  */
 #ifndef DUET_CORE_POLICIES_TESTING_H
 #define DUET_CORE_POLICIES_TESTING_H
 
-#include "core/testing.h"
+#include "core/testing_script.h"
 
 enum { SHARED = TESTING_WORKERS }; /* the list of all workers */
 
@@ -121,6 +132,80 @@ static inline struct duet_task *task(struct testing *t, double cpu_ms, double gp
     testing_name(name, "kernel", (unsigned)duet_kernel_count(t->core));
     g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
     return task_with(t, codelet, (const double[]){cpu_ms, gpu_ms}, 2, data, priority);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Statements                                                                                   */
+
+static struct duet_task *script_tasks[26]; /* by letter */
+
+static inline struct duet_task *script_task(const char *word)
+{
+    return strcmp(word, "none") ? script_tasks[word[0] - 'A'] : NULL;
+}
+
+static inline void script_create(struct stage *stage, char **words)
+{
+    char *end;
+    if (g_ascii_islower(words[1][0])) {
+        stage->t->hold = true;
+        stage_same(stage, "its result", stage_task(stage, NULL, words + 1), DUET_OK);
+        stage->t->hold = false;
+        script_tasks[words[0][0] - 'A'] = stage->t->held;
+        return;
+    }
+    const double cpu_ms = g_ascii_strtod(words[1], &end);
+    const double gpu_ms = *end == '/' ? g_ascii_strtod(end + 1, &end) : -1;
+    const int priority = *end == '!' ? (int)stage_number(stage, end + 1) : 0;
+    struct duet_handle *data = words[2] ? stage_data(stage, words[2]) : NULL;
+    script_tasks[words[0][0] - 'A'] = gpu_ms < 0
+                                          ? task_of(stage->t, stage->t->any, cpu_ms, data, priority)
+                                          : task(stage->t, cpu_ms, gpu_ms, data, priority);
+}
+
+static inline void script_check(struct stage *stage, const struct duet_task *is, const char *word)
+{
+    stage_same(stage, "the task", is ? (int64_t)is->id : 0,
+               script_task(word) ? (int64_t)script_task(word)->id : 0);
+}
+
+static inline bool policy_step(struct stage *stage, char **words)
+{
+    struct testing *t = stage->t;
+    const int worker = words[1] ? stage_worker(stage, words[1]) : -1;
+    if (g_ascii_isupper(words[0][0])) {
+        script_create(stage, words);
+    } else if (stage_is(words, "push") || stage_is(words, "by")) {
+        struct duet_task *tasks[16];
+        size_t count = 0;
+        for (char **word = words + 1 + (worker >= 0); *word; word++)
+            tasks[count++] = script_task(*word);
+        push_by(t, worker >= 0 ? worker : DUET_SUBMITTER, tasks, count);
+    } else if (stage_is(words, "pop")) {
+        script_check(stage, popped(t, (unsigned)worker), words[2]);
+    } else if (stage_is(words, "steal")) {
+        const unsigned victim = (unsigned)stage_worker(stage, words[2]);
+        script_check(stage, stolen(t, (unsigned)worker, victim), words[3]);
+    } else if (stage_is(words, "placed")) {
+        const int place = strcmp(words[2], "all") ? stage_worker(stage, words[2]) : SHARED;
+        stage_same(stage, "its place", placed(t, script_task(words[1])), place);
+    } else if (stage_is(words, "goes")) {
+        stage_same(stage, "its place",
+                   goes_to(t, script_task(words[1]), stage_worker(stage, words[3])),
+                   stage_worker(stage, words[2]));
+    } else if (stage_is(words, "at")) {
+        t->now = 1e-6 * g_ascii_strtod(words[1], NULL);
+    } else if (stage_is(words, "set")) {
+        t->core->parameters[stage_number(stage, words[1])] = g_ascii_strtod(words[2], NULL);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static inline void policy_scripts_play(const struct script *scripts, size_t count)
+{
+    scripts_play_with(scripts, count, &(struct stage_more){NULL, policy_step});
 }
 
 #endif
