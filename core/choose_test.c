@@ -74,6 +74,8 @@ static const struct script scripts[] = {
     {"a device that is gone is not counted on", BOTH, "lose gpu0; 3 any=10; predicts 30000"},
     {"data is cut in the trial, too: halves at once on two cores, then all of it", "cpus=2 unasked",
      "data a*8; cut a 2; any=1 a0:rw; any=1 a1:rw; any=5 a:rw; predicts 6000"},
+    {"a task that comes after another without data does so in the trial", "cpus=3 unasked",
+     "any=1>a; any=1<a>b; 2 any=1<a<b; predicts 3000"},
     {"hints are no tasks, and what is unregistered after them is no reason to wait", BOTH,
      "data a b c; prefetch a gpu0; prefetch b gpu0; prefetch c gpu0; untried; gpu0 work 0;"
      "temporary d; any=1 d:w; 4 any=1 d:r; leave d; tried cp 5"},
@@ -166,30 +168,6 @@ static void expect_untried(struct testing *t, const char *why)
     end(t);
 }
 
-/* A task that comes after another without data does so in the trial. */
-static void test_edges(void)
-{
-    struct duet_ref *ref = NULL, *other = NULL;
-    struct duet_task_extra extra = {.ref = &ref};
-    const double flops = 1e6;
-    struct testing *t = start(3, 0);
-    struct duet_task_desc desc = {.codelet = t->any,
-                                  .extra = &extra,
-                                  .args = &flops,
-                                  .args_bytes = sizeof flops};
-    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
-    extra = (struct duet_task_extra){.after = &ref, .after_count = 1, .ref = &other};
-    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
-    struct duet_ref *both[] = {ref, other};
-    extra = (struct duet_task_extra){.after = both, .after_count = 2};
-    for (unsigned i = 0; i < 2; i++)
-        g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
-    g_assert_cmpfloat_with_epsilon(choice_of(t).predicted_s, 3e-3, 1e-12);
-    end(t);
-    duet_ref_free(ref);
-    duet_ref_free(other);
-}
-
 static void test_unknown_times(void)
 {
     static const struct duet_implementation cpu = {.arch = "cpu"};
@@ -257,5 +235,4 @@ static void test_built_in(void)
     end(t);
 }
 
-TEST_MAIN(test_scripts, test_becomes, test_alike, test_edges, test_unknown_times, test_refused,
-          test_built_in)
+TEST_MAIN(test_scripts, test_becomes, test_alike, test_unknown_times, test_refused, test_built_in)

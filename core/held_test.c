@@ -91,6 +91,11 @@ static const struct script scripts[] = {
      "valid a host gpu0; handles 1"},
     {"submissions of a kernel do not wait: its worker is not the application", ONE,
      "hold; any; inside; any; outside; ready 1"},
+    {"acquiring, waiting for a reference, and unregistering are waits, too", ONE,
+     "hold; data a b; any a:rw; acquire a:r; finished 1; any>r b:rw; release a; await r; any b:rw;"
+     "unregister b; finished 3"},
+    {"a runtime is given up with tasks held", ONE,
+     "hold ranks; any>r; any<r; drop r; stop; woken cpu0; cpu0 exit; fini"},
     {"data that a kernel unregisters is still there for tasks that are held", ONE,
      "hold; data a; any a:rw; inside; leave a; outside; handles 1; wait; handles 0"},
 
@@ -106,6 +111,8 @@ static const struct script scripts[] = {
     {"parts are beside each other; the whole, and another cut, come in turn", ONE,
      "hold ranks; data a*6; cut a 3; third b a2; cut a 2; any=1 a0:rw; any=2 a1:rw; any=3 b:rw;"
      "any=4 a:rw; any=5 a0:rw a1:rw; ranks 13000 14000 12000 9000 5000"},
+    {"references are followed", ONE,
+     "hold ranks; any=1>a; any=2<a>b; any=3<b; ranks 6000 5000 3000"},
     /* of 1 ms on two cores and 0.1 ms on a device; of six pairs of workers four copy, for 1 us and
      * 1 us for 1000 bytes, where data is written and then read */
     {"ranks are of means over the workers", "cpus=2 gpus=1 unasked",
@@ -158,26 +165,15 @@ static void end(struct testing *t)
     testing_fini(t);
 }
 
-/* Other waits of the application, and a full window. */
-static void test_other_waits(void)
+/* A full window is a wait, too. */
+static void test_window(void)
 {
-    struct duet_ref *ref;
     struct testing *t = start(DUET__WORKLOAD);
-    struct duet_handle *a = testing_handle(t, 8), *b = testing_handle(t, 8);
-    submit(t, 1, a, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_acquire(t->core, a, DUET_R), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t->core), ==, 1);
-    submit_after(t, 1, b, DUET_RW, NULL, 0, &(struct duet_task_extra){.ref = &ref});
-    g_assert_cmpint(duet_release(t->core, a), ==, DUET_OK);
-    g_assert_cmpint(duet_ref_wait(t->core, ref), ==, DUET_OK);
-    duet_ref_free(ref);
-    submit(t, 1, b, DUET_RW, NULL, 0);
-    g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t->core), ==, 3);
+    struct duet_handle *a = testing_handle(t, 8);
     t->core->window = 2;
     for (unsigned i = 0; i < 5; i++)
         submit(t, 1, a, DUET_RW, NULL, 0);
-    g_assert_cmpuint(duet_tasks_done(t->core), >=, 5);
+    g_assert_cmpuint(duet_tasks_done(t->core), >=, 2);
     end(t);
 }
 
@@ -214,40 +210,6 @@ static void test_while_waiting(void)
     g_assert_cmpint(duet__wait_until(t->core, submits_once, t), ==, DUET_OK);
     submit(t, 1, NULL, 0, NULL, 0);
     g_assert_cmpuint(duet_list_length(&t->core->shared), ==, 1);
-    end(t);
-}
-
-/* A runtime that is given up with tasks held. */
-static void test_given_up(void)
-{
-    struct duet_ref *ref;
-    OWNED(testing_end) struct testing *t = start(DUET__BOTTOM_LEVEL);
-    submit_after(t, 1, NULL, 0, NULL, 0, &(struct duet_task_extra){.ref = &ref});
-    submit_after(t, 1, NULL, 0, NULL, 0,
-                 &(struct duet_task_extra){.after = &ref, .after_count = 1, .name = "late"});
-    duet_ref_free(ref);
-    testing_stop(t);
-}
-
-static void test_references(void)
-{
-    static const double expected[] = {6e-3, 5e-3, 3e-3};
-    struct duet_ref *first, *second;
-    struct duet_policy policy = *duet_policy_find("eager");
-    struct testing *t = start(DUET__BOTTOM_LEVEL);
-    policy.plan = see;
-    t->core->policy = &policy;
-    submit_after(t, 1, NULL, 0, NULL, 0, &(struct duet_task_extra){.ref = &first});
-    submit_after(t, 2, NULL, 0, NULL, 0,
-                 &(struct duet_task_extra){.after = &first, .after_count = 1, .ref = &second});
-    submit_after(t, 3, NULL, 0, NULL, 0,
-                 &(struct duet_task_extra){.after = &second, .after_count = 1});
-    testing_let_in(t);
-    g_assert_cmpuint(seen.count, ==, 3);
-    for (unsigned i = 0; i < 3; i++)
-        g_assert_cmpfloat_with_epsilon(seen.ranks[i], expected[i], 1e-12);
-    duet_ref_free(first);
-    duet_ref_free(second);
     end(t);
 }
 
@@ -296,5 +258,4 @@ static void test_priorities(void)
     check_priorities(DUET__BOTTOM_LEVEL, (const int[]){2, 2, 1, 0});
 }
 
-TEST_MAIN(test_scripts, test_other_waits, test_done, test_while_waiting, test_given_up,
-          test_references, test_priorities)
+TEST_MAIN(test_scripts, test_window, test_done, test_while_waiting, test_priorities)

@@ -65,24 +65,6 @@ static void test_taken_by_others(void)
     }
 }
 
-/* "inside cpu0 TASK": the kernel that this worker has begun submits the task. */
-static bool nested_step(struct stage *stage, char **words)
-{
-    struct testing *t = stage->t;
-    if (!stage_is(words, "inside"))
-        return false;
-    const int worker = stage_worker(stage, words[1]);
-    t->hold = true;
-    stage_same(stage, "its result", stage_task(stage, NULL, words + 2), DUET_OK);
-    t->hold = false;
-    for (unsigned i = 0; i < stage->begun_count; i++)
-        if (stage->begun[i].worker == (unsigned)worker && (unsigned)worker >= t->cpus)
-            duet__link_after(stage->begun[i].task, t->held);
-    if ((unsigned)worker < t->cpus)
-        duet__link(t->core, t->held, worker, t->now, &t->ops);
-    return true;
-}
-
 #define BOTH "cpus=1 gpus=1 "
 #define THREE "3 inside gpu0 cpu b:rw;"
 
@@ -113,7 +95,7 @@ static const struct script scripts[] = {
 
 static void test_scripts(void)
 {
-    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){NULL, nested_step});
+    scripts_play(scripts, G_N_ELEMENTS(scripts));
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of references to tasks, and of what is called at their end. */
-#include "core/testing_expand.h"
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
 enum { BLOCK = SLAB_ALIGN, MANY = 40 };
 
@@ -41,36 +40,43 @@ static uint64_t submit_after(struct testing *t, struct duet_ref **ref,
     return atomic_load(&t->core->submitted);
 }
 
-static unsigned ready(struct testing *t)
+static const struct script scripts[] = {
+    {"a task comes after another, and may still name it when that has ended", "cpus=2",
+     "any>a; cpu0 run 1; any>b<a; any<b; go 0; pending a; done 1; ended a; any<a<c<b; drop a; drop "
+     "b;"
+     "wake cpu0; go 3"},
+    {"the critical path goes along references; a new measurement counts nothing from before",
+     "cpus=2",
+     "any>a; any>b<a; any>c<b; any>d<c; any>e<d; go 5; critical_us 5000; reset; any<e; go 1;"
+     "critical_us 1"},
+    /* on another device that is lost, too, and on a CPU: the first reference is to the last of
+     * them; what the kernel does not submit again nobody waits for */
+    {"tasks of a device's kernel are forgotten with it, and submitted again when it runs again",
+     "cpus=1 gpus=2",
+     "data h; any h:w; gpu0 run 1; inside gpu0 any>a; inside gpu0 any>b; any<a; lose gpu0; lost 1;"
+     "gpu1 run 1; inside gpu1 any>c; lose gpu1; lost 1; pending a; cpu0 run 1; {|inside cpu0 "
+     "any>d};"
+     "done 1; {ended|pending} a; ended b; wake cpu0; go {1|2}; {order 1 4|order 1 6 4}; ended a b "
+     "c;"
+     "finished {2|3}"},
+    {"tasks that never end are freed with the runtime, with what they come after", "cpus=1 unasked",
+     "never a; any<a; cpu0 lists 0; await a ESTUCK; fini"},
+};
+
+/* "never a": a task that is held back. */
+static bool ref_step(struct stage *stage, char **words)
 {
-    unsigned count = (unsigned)duet_list_length(&t->core->shared);
-    for (unsigned w = 0; w < t->workers; w++)
-        count += (unsigned)duet_list_length(&t->core->workers[w].list);
-    return count;
+    if (!stage_is(words, "never"))
+        return false;
+    stage->t->hold = true;
+    (void)submit_after(stage->t, stage_ref(stage, words[1]), NULL, 0);
+    stage->t->hold = false;
+    return true;
 }
 
-/*
- * A task comes after another, and may still name it when that has ended or its reference is freed.
- */
-static void test_after(void)
+static void test_scripts(void)
 {
-    struct duet_ref *first, *second;
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
-    (void)submit_after(t, &first, NULL, 0);
-    unsigned worker = t->woken[0] ? 0 : 1;
-    struct duet__engine_command run = expect_run(t, worker);
-    (void)submit_after(t, &second, &first, 1);
-    (void)submit_after(t, NULL, &second, 1);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    g_assert_false(duet_ref_ended(first));
-    testing_done(t, &run, 1e-6, 0);
-    g_assert_true(duet_ref_ended(first));
-    (void)submit_after(t, NULL, (struct duet_ref *[]){first, NULL, second}, 3);
-    duet_ref_free(first);
-    duet_ref_free(second);
-    t->woken[worker] = true;
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    lost_end(t, DUET_OK, "");
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){NULL, ref_step});
 }
 
 /* Many before one, one before many; with data as well. */
@@ -137,29 +143,6 @@ static void test_expansion(void)
     lost_end(t, DUET_OK, "");
 }
 
-/* The critical path goes along references; a new measurement does not count what was before. */
-static void test_path(void)
-{
-    struct duet_ref *ref = NULL;
-    struct duet_stats stats;
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
-    for (unsigned i = 0; i < 5; i++) {
-        struct duet_ref *before = ref;
-        (void)submit_after(t, &ref, &before, 1);
-        duet_ref_free(before);
-    }
-    (void)go(t, NULL);
-    duet_stats(t->core, &stats);
-    g_assert_cmpfloat_with_epsilon(stats.critical_path_s, 5e-3, 1e-9);
-    duet_stats_reset(t->core);
-    (void)submit_after(t, NULL, &ref, 1);
-    (void)go(t, NULL);
-    duet_stats(t->core, &stats);
-    g_assert_cmpfloat(stats.critical_path_s, <, 1.5e-3);
-    duet_ref_free(ref);
-    lost_end(t, DUET_OK, "");
-}
-
 /* The end is reported once, and submissions there are waited for. */
 static void test_done(void)
 {
@@ -213,66 +196,6 @@ static void test_failure(void)
     lost_end(t, DUET_ETASK, "failed");
 }
 
-/* Submits a task as from this kernel of a device. */
-static void submit_after_kernel(struct testing *t, const struct duet__engine_command *run,
-                                struct duet_ref **ref)
-{
-    t->hold = true;
-    (void)submit_after(t, ref, NULL, 0);
-    t->hold = false;
-    duet__link_after(run->task, t->held);
-}
-
-/*
- * Tasks that a device's kernel has submitted are forgotten with the device, and submitted again
- * when the kernel runs again, on another device that is lost, too, and on a CPU: the first
- * reference is to the last of them. If the kernel does not submit a task again nobody waits for it.
- */
-static void test_forgotten(void)
-{
-    for (unsigned again = 0; again < 2; again++) {
-        struct duet_ref *refs[4];
-        uint64_t ids[5];
-        struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 2}, "eager");
-        struct duet_handle *h = testing_handle(t, BLOCK);
-        submit_to(t, t->any, NULL, h, DUET_W, NULL, 0);
-        struct duet__engine_command run = expect_run(t, 1);
-        submit_after_kernel(t, &run, &refs[0]);
-        submit_after_kernel(t, &run, &refs[1]);
-        uint64_t after = submit_after(t, NULL, &refs[0], 1);
-        lose(t, 1);
-        done_lost(t, &run);
-        run = expect_run(t, 2);
-        submit_after_kernel(t, &run, &refs[2]);
-        lose(t, 2);
-        done_lost(t, &run);
-        g_assert_false(duet_ref_ended(refs[0]));
-        run = expect_run(t, 0);
-        uint64_t last = 0;
-        if (again) {
-            t->in_kernel = 1;
-            last = submit_after(t, &refs[3], NULL, 0);
-            t->in_kernel = 0;
-            duet_ref_free(refs[3]);
-        }
-        testing_done(t, &run, 1e-6, 0);
-        g_assert_cmpint(duet_ref_ended(refs[0]), ==, !again);
-        g_assert_true(duet_ref_ended(refs[1])); /* which it did not submit again */
-        t->woken[0] = true;
-        g_assert_cmpuint(go(t, NULL), ==, 1 + again);
-        g_assert_cmpuint(plan_order(t, ids, 2 + again), ==, 2 + again);
-        if (again)
-            g_assert_cmpuint(ids[1], ==, last);
-        g_assert_cmpuint(ids[1 + again], ==, after);
-        for (unsigned i = 0; i < 3; i++) {
-            g_assert_true(duet_ref_ended(refs[i]));
-            duet_ref_free(refs[i]);
-        }
-        g_assert_cmpuint(duet_tasks_done(t->core), ==, 2 + again);
-        lost_end(t, DUET_OK, "");
-    }
-}
-
 /* Nothing is submitted on a refusal, and there is no reference. */
 static void test_refusals(void)
 {
@@ -304,21 +227,6 @@ static void test_refusals(void)
     testing_fini(other);
     duet_ref_free(foreign); /* a reference of a runtime that is closed */
     lost_end(t, DUET_OK, "");
-}
-
-/* Tasks that never end are freed with the runtime, with what they come after. */
-static void test_stuck(void)
-{
-    struct duet_ref *ref;
-    OWNED(testing_end)
-    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
-    t->hold = true;
-    (void)submit_after(t, &ref, NULL, 0);
-    t->hold = false;
-    (void)submit_after(t, NULL, &ref, 1);
-    g_assert_cmpuint(ready(t), ==, 0);
-    g_assert_cmpint(duet_ref_wait(t->core, ref), ==, DUET_ESTUCK);
-    duet_ref_free(ref);
 }
 
 /* Arguments of any size, behind any number of accesses; what never ends is freed with the rest. */
@@ -358,5 +266,5 @@ static void test_sizes(void)
     g_free(accesses);
 }
 
-TEST_MAIN(test_after, test_fans, test_expansion, test_path, test_done, test_failure, test_forgotten,
-          test_refusals, test_stuck, test_sizes)
+TEST_MAIN(test_scripts, test_fans, test_expansion, test_done, test_failure, test_refusals,
+          test_sizes)

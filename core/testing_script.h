@@ -13,6 +13,9 @@
  *                              priority, milliseconds on a core (1; a tenth of it on a device), and
  *                              accesses: r, w, rw, c (commute), s (scratch), + (reduce)
  *     5 gpu                    five of them
+ *     any>f, any<f<g           a task with a reference f, and one after those of f and g
+ *     await f, drop f          waits for the task, and gives its reference up
+ *     inside gpu0 any          the kernel that this worker has begun submits the task
  *     plan p cut 2, gpu p1:w, EIO     a task that expands cuts its first access into p0 and p1,
  *                              submits children as above, and fails; "free gpu" is no child
  *     split p a:rw             submits such a task
@@ -26,8 +29,8 @@
  *     go 2, drain              all that are woken, or all workers, do what there is: two tasks
  *     copied a host>gpu1       the next copy that work and go have made; "copies 2": so many more
  *     wait, acquire a:r, release a, unregister a, leave a (without a wait), uncut a, recover,
- *     cancel, prefetch a gpu0, unused a, invalidate a, stop      the application's calls
- *     lose gpu0, wake gpu0, hush gpu0        its device is gone; it is woken, or is not any more
+ *     cancel, prefetch a gpu0, unused a, invalidate a, reset, stop      the application's calls
+ *     lose gpu0, wake gpu0, hush gpu0      its device is gone; it is woken, or is not any more
  *     us 100                   what is begun takes so long from here on (1)
  *     route gpu0>gpu1 2000     data can go this way, at so many MB/s (usually 1000)
  *
@@ -37,6 +40,7 @@
  *     good a b, bad c          contents that the application may use, or may not
  *     woken gpu0, unwoken gpu0, gpu0 ran 2, gpu0 lists 3, gpu0 takes 1, gpu0 copies 1
  *     order 1 4 2              these tasks have run, in this order, without failing
+ *     ended f, pending f       whether the task of a reference has ended
  *     expanded p 1, differ p0 q0, address a 0, failures 1 2 (failed, cancelled)
  *     error ELOST, says TEXT   of the run, and its last message
  *     evictions 3              a number of struct duet_stats, or see stage_figure
@@ -79,7 +83,8 @@ struct stage {
     unsigned begun_count;
     struct testing_log log;
     unsigned copies_seen;
-    double seconds; /* for each command */
+    struct duet_ref *refs[26]; /* by letter */
+    double seconds;            /* for each command */
     bool ended;
     struct stage_plan {
         struct plan plan; /* first, as its function is given this one */
@@ -214,10 +219,19 @@ static inline struct plan *stage_plan(struct stage *stage, const char *word)
     return NULL;
 }
 
+static inline struct duet_ref **stage_ref(struct stage *stage, const char *word)
+{
+    if (!word || !g_ascii_islower(word[0]))
+        stage_fail(stage, "a reference is missing");
+    return &stage->refs[(word[0] - 'a') % 26];
+}
+
 /* Submits a task, or a child of one that expands (NULL: none does). */
 static inline int stage_task(struct stage *stage, struct duet_expansion *expansion, char **words)
 {
     struct duet_access accesses[8] = {{NULL, DUET_R}};
+    struct duet_ref *after[4];
+    struct duet_task_extra extra = {.after = after};
     double flops = 0;
     struct testing *t = stage->t;
     struct plan *plan = NULL;
@@ -227,18 +241,23 @@ static inline int stage_task(struct stage *stage, struct duet_expansion *expansi
         desc = plan_desc(t, &plan, accesses, 0);
         words++;
     } else {
-        g_auto(GStrv) parts = g_strsplit_set(words[0], "@!=", -1);
+        g_auto(GStrv) parts = g_strsplit_set(words[0], "@!=<>", -1);
         desc.codelet = words[0][0] == 'a' ? t->any : words[0][0] == 'c' ? t->cpu : t->gpu;
         for (unsigned i = 1, at = 0; parts[i]; i++) {
             at += 1 + (unsigned)strlen(parts[i - 1]);
             if (words[0][at - 1] == '@')
                 desc.where = duet_where(t->core, parts[i]);
+            else if (words[0][at - 1] == '<')
+                after[extra.after_count++] = *stage_ref(stage, parts[i]);
+            else if (words[0][at - 1] == '>')
+                extra.ref = stage_ref(stage, parts[i]);
             else if (words[0][at - 1] == '!')
                 desc.priority = (int)stage_number(stage, parts[i]);
             else
                 flops = 1e6 * g_ascii_strtod(parts[i], NULL);
         }
     }
+    desc.extra = extra.ref || extra.after_count ? &extra : NULL;
     for (; words[1 + desc.access_count]; desc.access_count++)
         accesses[desc.access_count] = stage_access(stage, words[1 + desc.access_count]);
     return expansion ? duet_expand_submit(expansion, &desc) : duet_submit(t->core, &desc);
@@ -439,6 +458,8 @@ static inline bool stage_call(struct stage *stage, char **words)
     } else if (stage_is(words, "acquire")) {
         const struct duet_access access = stage_access(stage, words[1]);
         error = duet_acquire(core, access.handle, access.mode);
+    } else if (stage_is(words, "await")) {
+        error = duet_ref_wait(core, *stage_ref(stage, words[1]));
     } else if (stage_is(words, "temporary")) {
         error = duet_register_temporary(core, 10, 10, 8, stage_place(stage, words[1]));
     } else if (stage_is(words, "prefetch")) {
@@ -461,6 +482,22 @@ static inline bool stage_call(struct stage *stage, char **words)
     return true;
 }
 
+/* The kernel that a worker has begun submits a task: a device's is linked after it. */
+static inline void stage_inside(struct stage *stage, int worker, char **words)
+{
+    struct testing *t = stage->t;
+    t->hold = true;
+    stage_same(stage, "its result", stage_task(stage, NULL, words), DUET_OK);
+    t->hold = false;
+    if ((unsigned)worker < t->cpus) {
+        duet__link(t->core, t->held, worker, t->now, &t->ops);
+        return;
+    }
+    for (unsigned i = 0; i < stage->begun_count; i++)
+        if (stage->begun[i].worker == (unsigned)worker)
+            duet__link_after(stage->begun[i].task, t->held);
+}
+
 /* Does a call that cannot fail, or registers data; false: it is none. */
 static inline bool stage_application(struct stage *stage, char **words)
 {
@@ -472,6 +509,13 @@ static inline bool stage_application(struct stage *stage, char **words)
         }
     } else if (stage_is(words, "plan")) {
         stage_add_plan(stage, words);
+    } else if (stage_is(words, "drop")) {
+        duet_ref_free(*stage_ref(stage, words[1]));
+        *stage_ref(stage, words[1]) = NULL;
+    } else if (stage_is(words, "inside")) {
+        stage_inside(stage, stage_worker(stage, words[1]), words + 2);
+    } else if (stage_is(words, "reset")) {
+        duet_stats_reset(stage->t->core);
     } else if (stage_is(words, "cancel")) {
         duet_cancel(stage->t->core);
     } else if (stage_is(words, "stop")) {
@@ -512,6 +556,10 @@ static inline bool stage_check(struct stage *stage, char **words)
     } else if (stage_is(words, "address")) {
         stage_same(stage, "its address", duet_address(stage_data(stage, words[1])) != NULL,
                    stage_number(stage, words[2]));
+    } else if (stage_is(words, "ended") || stage_is(words, "pending")) {
+        for (unsigned i = 1; words[i]; i++)
+            stage_same(stage, words[i], duet_ref_ended(*stage_ref(stage, words[i])),
+                       words[0][0] == 'e');
     } else if (stage_is(words, "expanded")) {
         stage_same(stage, "its calls", stage_plan(stage, words[1])->calls,
                    stage_number(stage, words[2]));
@@ -572,6 +620,7 @@ static inline void stage_figure(struct stage *stage, char **words)
                    {"steals", stats.steals},
                    {"revocations", stats.revocations},
                    {"busy_us", (uint64_t)(1e6 * stats.busy_s + 0.5)},
+                   {"critical_us", (uint64_t)(1e6 * stats.critical_path_s + 0.5)},
                    {"submissions", stage->t->ops.submissions},
                    {"unfinished", unfinished(core)},
                    {"finished", duet_tasks_done(core)},
@@ -601,7 +650,7 @@ static inline void stage_step(struct stage *stage, char **words)
         stage_step(stage, words + 1);
     words += g_ascii_isdigit(words[0][0]);
     const int worker = stage_worker(stage, words[0]);
-    g_autofree char *kernel = g_strdelimit(g_strdup(words[0]), "@!=", '\0');
+    g_autofree char *kernel = g_strdelimit(g_strdup(words[0]), "@!=<>", '\0');
     if (stage->more->step && stage->more->step(stage, words))
         return;
     if (worker >= 0)
@@ -712,6 +761,8 @@ static inline void script_play_variant(const struct script *script, const struct
     }
     for (unsigned i = 0; i < stage->plan_count; i++)
         g_strfreev(stage->plans[i].steps);
+    for (unsigned i = 0; i < G_N_ELEMENTS(stage->refs); i++)
+        duet_ref_free(stage->refs[i]);
     g_free(stage);
 }
 
