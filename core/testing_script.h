@@ -54,6 +54,7 @@
 
 #include "core/testing_expand.h"
 #include "core/testing_lost.h"
+#include "core/testing_variant.h"
 
 struct script {
     const char *name;
@@ -721,22 +722,6 @@ static inline struct testing *stage_of(const char *machine)
                           .step = machine};
     stage_open(&stage);
     return stage.t;
-}
-
-/* The text with the number-th choice of each "{x|y}". *count: their number, 1 before. */
-static inline char *script_variant(const char *text, unsigned number, unsigned *count)
-{
-    GString *made = g_string_new(NULL);
-    for (const char *open; (open = strchr(text, '{')); text = strchr(open, '}') + 1) {
-        g_autofree char *inner = g_strndup(open + 1, (size_t)(strchr(open, '}') - open - 1));
-        g_auto(GStrv) choices = g_strsplit(inner, "|", -1);
-        TESTING_MUST(*count == 1 || *count == g_strv_length(choices));
-        *count = g_strv_length(choices);
-        g_string_append_len(made, text, open - text);
-        g_string_append(made, choices[number]);
-    }
-    g_string_append(made, text);
-    return g_string_free(made, FALSE);
 }
 
 static inline void script_play_variant(const struct script *script, const struct stage_more *more,

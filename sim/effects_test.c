@@ -5,6 +5,7 @@
  * unless a test says otherwise.
  */
 #include "sim/testing_effects.h"
+#include "sim/testing_scene.h"
 
 static const uint64_t KB = 1000, MB = 1000000;
 
@@ -107,103 +108,60 @@ static void test_neighbours(const void *without)
     assert_kernel(&lab, 2, "cpu1", 0, 0.5e-3);
 }
 
-/*
- * 1, 1 and 2 ms on two cores: all at 2/3 until 1.5 ms, then the third, of which 1 ms is left,
- * alone. A fourth begins at 1.5 ms, and with two on two cores nobody waits.
- */
-static void test_cores(const void *without)
-{
-    OWNED(lab_close)
-    struct lab lab = lab_open(
-        &(struct lab_options){.cpus = 3, .cores = 2, .without = GPOINTER_TO_UINT(without)});
-    lab_task(&lab, "cpu0", 1e-3, 0);
-    lab_task(&lab, "cpu1", 1e-3, 0);
-    lab_task(&lab, "cpu2", 2e-3, 0);
-    lab_task(&lab, "cpu1", 1e-3, 0);
-    lab_finish(&lab);
-    double first_s = without ? 1e-3 : 1.5e-3;
-    assert_kernel(&lab, 1, "cpu0", 0, first_s);
-    assert_kernel(&lab, 2, "cpu1", 0, first_s);
-    assert_kernel(&lab, 3, "cpu2", 0, first_s + 1e-3);
-    assert_kernel(&lab, 4, "cpu1", first_s, first_s + 1e-3);
-}
-
-/*
- * Emulated devices compute on cores: two of them beside a CPU worker, on two cores. Each has two
- * kernels, one behind the other. In ms: 1, 1+1, 1+1 at 2/3 until 1.5; from then on two run.
- */
-static void test_emulated(const void *without)
-{
-    OWNED(lab_close)
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
-                                                    .gpus = 2,
-                                                    .cores = 2,
-                                                    .emulated = true,
-                                                    .gpu_window = 1,
-                                                    .without = GPOINTER_TO_UINT(without)});
-    lab_task(&lab, "cpu0", 1e-3, 0);
-    for (unsigned i = 0; i < 4; i++)
-        lab_task(&lab, "emulated", 1e-3, 0);
-    lab_finish(&lab);
-    double first_s = without ? 1e-3 : 1.5e-3;
-    assert_kernel(&lab, 1, "cpu0", 0, first_s);
-    for (unsigned i = 0; i < 4; i++)
-        assert_kernel(&lab, 2 + i, (i + (i < 2)) % 2 ? "gpu1" : "gpu0", i < 2 ? 0 : first_s,
-                      i < 2 ? first_s : first_s + 1e-3);
-}
-
 /* ------------------------------------------------------------------------------------------- */
-/* Wake-ups                                                                                     */
+/* Cores and wake-ups                                                                           */
 
-/*
- * cpu1 is idle from the beginning and called at 5 ms; it sleeps after 2 ms, and takes 1 ms to wake
- * up. It is idle again from 7 ms on, and called at 8 ms, when it does not sleep yet.
- */
-static void test_wake(const void *without)
-{
-    OWNED(lab_close)
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
-                                                    .costs = {.wake_s = 1e-3, .spin_s = 2e-3},
-                                                    .without = GPOINTER_TO_UINT(without)});
-    struct duet_handle *a = lab_data(&lab, MB), *b = lab_data(&lab, MB);
-    lab_task(&lab, "cpu0", 5e-3, 1, a, DUET_W);
-    lab_task(&lab, "cpu0", 3e-3, 1, b, DUET_W);
-    lab_task(&lab, "cpu1", 1e-3, 1, a, DUET_R);
-    lab_task(&lab, "cpu1", 1e-3, 1, b, DUET_R);
-    lab_finish(&lab);
-    double date = without ? 5e-3 : 6e-3;
-    assert_kernel(&lab, 2, "cpu0", 5e-3, 8e-3);
-    assert_kernel(&lab, 3, "cpu1", date, date + 1e-3);
-    assert_kernel(&lab, 4, "cpu1", 8e-3, 9e-3);
-}
-
-/*
- * A GPU's thread notices ends 1 ms late. What it has launched goes on meanwhile: kernel 2 behind
- * kernel 1, the copy of b behind that of a. But kernel 1 begins when the copy of b (6 to 12 ms) is
- * noticed, at 13 ms; c, which kernel 2 writes until 18 ms, leaves at 19 ms, is there at 21 ms (1 MB
- * in 1 ms, and 1 ms of latency), and cpu0 knows at 22 ms.
- */
-static void test_event(const void *without)
-{
-    OWNED(lab_close)
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
-                                                    .gpus = 1,
-                                                    .costs = {.event_s = 1e-3},
-                                                    .without = GPOINTER_TO_UINT(without)});
-    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
-    struct duet_handle *c = lab_data(&lab, MB);
-    double late = without ? 0 : 1e-3;
-    lab_task(&lab, "gpu0", 3e-3, 2, a, DUET_R, b, DUET_R);
-    lab_task(&lab, "gpu0", 2e-3, 2, b, DUET_R, c, DUET_W);
-    lab_task(&lab, "cpu0", 1e-3, 1, c, DUET_R);
-    lab_finish(&lab);
-    assert_copy(&lab, 1, 1, "host", "gpu0", 0, 6e-3);
-    assert_copy(&lab, 2, 1, "host", "gpu0", 6e-3, 12e-3);
-    assert_kernel(&lab, 1, "gpu0", 12e-3 + late, 15e-3 + late);
-    assert_kernel(&lab, 2, "gpu0", 15e-3 + late, 17e-3 + late);
-    assert_copy(&lab, 3, 1, "gpu0", "host", 17e-3 + 2 * late, 19e-3 + 2 * late);
-    assert_kernel(&lab, 3, "cpu0", 19e-3 + 3 * late, 20e-3 + 3 * late);
-}
+static const struct scene scenes[] = {
+    /*
+     * 1, 1 and 2 ms on two cores: all at 2/3 until 1.5 ms, then the third, of which 1 ms is left,
+     * alone. A fourth begins at 1.5 ms, and with two on two cores nobody waits.
+     */
+    {"cores",
+     {.cpus = 3, .cores = 2, .without = DUET__EFFECT_CORES},
+     "cpu0 1; cpu1 1; cpu2 2; cpu1 1",
+     "1 cpu0 0 {1.5|1}; 2 cpu1 0 {1.5|1}; 3 cpu2 0 {2.5|2}; 4 cpu1 {1.5|1} {2.5|2}"},
+    /*
+     * Emulated devices compute on cores: two of them beside a CPU worker, on two cores. Each has
+     * two kernels, one behind the other. In ms: 1, 1+1, 1+1 at 2/3 until 1.5; from then on two run.
+     */
+    {"emulated",
+     {.cpus = 1,
+      .gpus = 2,
+      .cores = 2,
+      .emulated = true,
+      .gpu_window = 1,
+      .without = DUET__EFFECT_CORES},
+     "cpu0 1; emulated 1; emulated 1; emulated 1; emulated 1",
+     "1 cpu0 0 {1.5|1}; 2 gpu1 0 {1.5|1}; 3 gpu0 0 {1.5|1}; 4 gpu0 {1.5|1} {2.5|2};"
+     "5 gpu1 {1.5|1} {2.5|2}"},
+    /*
+     * cpu1 is idle from the beginning and called at 5 ms; it sleeps after 2 ms, and takes 1 ms to
+     * wake up. It is idle again from 7 ms on, and called at 8 ms, when it does not sleep yet.
+     */
+    {"wake",
+     {.cpus = 2, .costs = {.wake_s = 1e-3, .spin_s = 2e-3}, .without = DUET__EFFECT_WAKE_UPS},
+     "a 1; b 1; cpu0 5 a:w; cpu0 3 b:w; cpu1 1 a:r; cpu1 1 b:r",
+     "2 cpu0 5 8; 3 cpu1 {6|5} {7|6}; 4 cpu1 8 9"},
+    /*
+     * A GPU's thread notices ends 1 ms late. What it has launched goes on meanwhile: kernel 2
+     * behind kernel 1, the copy of b behind that of a. But kernel 1 begins when the copy of b (6 to
+     * 12 ms) is noticed, at 13 ms; c, which kernel 2 writes until 18 ms, leaves at 19 ms, is there
+     * at 21 ms (1 MB in 1 ms, and 1 ms of latency), and cpu0 knows at 22 ms.
+     */
+    {"event",
+     {.cpus = 1, .gpus = 1, .costs = {.event_s = 1e-3}, .without = DUET__EFFECT_WAKE_UPS},
+     "a 5; b 5; c 1; gpu0 3 a:r b:r; gpu0 2 b:r c:w; cpu0 1 c:r",
+     "a host>gpu0 0 6; b host>gpu0 6 12; 1 gpu0 {13|12} {16|15}; 2 gpu0 {16|15} {18|17};"
+     "c gpu0>host {19|17} {21|19}; 3 cpu0 {22|19} {23|20}"},
+    /*
+     * The application waits for a, which is there at 10 ms. Its own thread has a kernel in hand by
+     * then, and finishes it; a second one is left for later.
+     */
+    {"busy_seat",
+     {.cpus = 2, .first_waits = true, .without = DUET__EFFECT_START},
+     "a 1; cpu1 10 a:w; cpu0 30; cpu0 30; acquire a:r; now {30|10}; release a",
+     "3 cpu0 30 60"},
+};
 
 /* A run that ends before the thread has noticed a copy, which nobody waits for. */
 static void test_unnoticed(void)
@@ -262,26 +220,6 @@ static void test_start(const void *without)
     assert_kernel(&lab, 7, "cpu1", now + 0.020, now + 0.035);
 }
 
-/*
- * The application waits for a, which is there at 10 ms. Its own thread has a kernel in hand by
- * then, and finishes it; a second one is left for later.
- */
-static void test_busy_seat(const void *without)
-{
-    OWNED(lab_close)
-    struct lab lab = lab_open(&(
-        struct lab_options){.cpus = 2, .first_waits = true, .without = GPOINTER_TO_UINT(without)});
-    struct duet_handle *a = lab_data(&lab, MB);
-    lab_task(&lab, "cpu1", 0.010, 1, a, DUET_W);
-    lab_task(&lab, "cpu0", 0.030, 0);
-    lab_task(&lab, "cpu0", 0.030, 0);
-    g_assert_cmpint(duet_acquire(lab.duet, a, DUET_R), ==, DUET_OK);
-    assert_seconds(duet_now(lab.duet), without ? 0.010 : 0.030);
-    g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
-    lab_finish(&lab);
-    assert_kernel(&lab, 3, "cpu0", 0.030, 0.060);
-}
-
 /* A window of four: in the midst of submitting the application waits again and again, and works. */
 static void test_window(void)
 {
@@ -319,12 +257,8 @@ int main(int argc, char **argv)
     add("caches", DUET__EFFECT_CACHES, test_caches);
     add("bandwidth", DUET__EFFECT_BANDWIDTH, test_bandwidth);
     add("neighbours", DUET__EFFECT_NEIGHBOURS, test_neighbours);
-    add("cores", DUET__EFFECT_CORES, test_cores);
-    add("emulated", DUET__EFFECT_CORES, test_emulated);
-    add("wake", DUET__EFFECT_WAKE_UPS, test_wake);
-    add("event", DUET__EFFECT_WAKE_UPS, test_event);
+    add_scenes(scenes, G_N_ELEMENTS(scenes));
     add("start", DUET__EFFECT_START, test_start);
-    add("busy_seat", DUET__EFFECT_START, test_busy_seat);
     lab_add("/effects/unnoticed", test_unnoticed);
     lab_add("/effects/window", test_window);
     return g_test_run();

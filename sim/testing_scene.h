@@ -19,10 +19,14 @@
  *     tasks 2, copies 3    numbers of records
  *     steals 1             a number of struct duet_stats
  *     busy_s 12            a date or a duration there
+ *
+ * A scene whose machine is without some effects is played with them first, then as it says: "{6|5}"
+ * stands for 6 and for 5 then.
  */
 #ifndef DUET_SIM_TESTING_SCENE_H
 #define DUET_SIM_TESTING_SCENE_H
 
+#include "core/testing_variant.h"
 #include "sim/testing.h"
 
 struct scene {
@@ -199,14 +203,28 @@ static inline void play_expect(struct play *play, char **words)
     }
 }
 
-static inline void play_scene(const void *argument)
+static inline void play_variant(const struct scene *scene, bool without)
 {
-    const struct scene *scene = argument;
-    struct play play = {.lab = lab_open(&scene->machine)};
-    play_each(&play, scene->submitted, play_submit);
+    unsigned count = 1;
+    struct lab_options machine = scene->machine;
+    g_autofree char *submitted = script_variant(scene->submitted, without, &count);
+    g_autofree char *expected = script_variant(scene->expected, without, &count);
+    machine.without = without ? machine.without : 0;
+    struct play play = {.lab = lab_open(&machine)};
+    play_each(&play, submitted, play_submit);
     lab_finish(&play.lab);
-    play_each(&play, scene->expected, play_expect);
+    play_each(&play, expected, play_expect);
     lab_close(&play.lab);
+}
+
+static inline void play_scene(const void *scene)
+{
+    play_variant(scene, false);
+}
+
+static inline void play_scene_without(const void *scene)
+{
+    play_variant(scene, true);
 }
 
 /* Adds each scene as a test of its name; called by SCENES_MAIN. */
@@ -214,7 +232,10 @@ static inline void add_scenes(const struct scene *scenes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         g_autofree char *path = g_strconcat("/", scenes[i].name, NULL);
+        g_autofree char *other = g_strconcat("/without/", scenes[i].name, NULL);
         lab_add_on(path, &scenes[i], play_scene);
+        if (scenes[i].machine.without)
+            lab_add_on(other, &scenes[i], play_scene_without);
     }
 }
 
