@@ -33,177 +33,140 @@ static void fails(const char *base, const struct duet_buffer *buffers, size_t co
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Products                                                                                     */
+/* Kernels of tiles, by hand: `last` has the values of the last operand, and is to get those that it
+ * has afterwards. Solves have a solution there, and make the operand its product with the triangle,
+ * whose other half, and for trsm_l the diagonal, must not matter. */
 
-static void gemm_of_form(size_t m, size_t n, size_t element_bytes, uint32_t form)
+static void gemm_by_hand(const struct duet_buffer *b, double *last, uint32_t form)
 {
-    size_t k = (m + n) / 2 + 1;
-    bool transposed = form & DUET__TRANSPOSED;
-    struct duet_buffer b[3];
-    (void)make_operands("gemm", m, n, element_bytes, form, b);
-    double *a_before = values(&b[0]), *b_before = values(&b[1]), *expected = values(&b[2]);
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = 0; i < m; i++) {
-            for (size_t l = 0; l < k; l++)
-                expected[i + j * m] += (form & DUET__MINUS ? -1 : 1) * get(&b[0], i, l) *
-                                       (transposed ? get(&b[1], j, l) : get(&b[1], l, j));
-        }
-    }
-    const struct duet__tile_args args = {.form = form};
-    g_assert_cmpint(run("gemm", b, 3, &args), ==, 0);
-    same(&b[0], a_before, 0);
-    same(&b[1], b_before, 0);
-    same(&b[2], expected, (double)k);
-    for (size_t i = 0; i < 3; i++)
-        g_free(b[i].data);
-    g_free(a_before);
-    g_free(b_before);
-    g_free(expected);
-}
-
-static void gemm(size_t m, size_t n, size_t element_bytes)
-{
-    for (uint32_t form = 0; form < 4; form++)
-        gemm_of_form(m, n, element_bytes, form);
+    const double sign = form & DUET__MINUS ? -1 : 1;
+    for (size_t j = 0; j < b[2].cols; j++)
+        for (size_t i = 0; i < b[2].rows; i++)
+            for (size_t l = 0; l < b[0].cols; l++)
+                last[i + j * b[2].rows] +=
+                    sign * get(&b[0], i, l) *
+                    (form & DUET__TRANSPOSED ? get(&b[1], j, l) : get(&b[1], l, j));
 }
 
 /* Only the lower triangle changes. */
-static void syrk(size_t n, size_t k, size_t element_bytes)
+static void syrk_by_hand(const struct duet_buffer *b, double *last, uint32_t form)
 {
-    struct duet_buffer b[] = {make(0, n, k, element_bytes, 0), make(1, n, n, element_bytes, 0)};
-    g_autofree double *expected = values(&b[1]);
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = j; i < n; i++) {
-            for (size_t l = 0; l < k; l++)
-                expected[i + j * n] -= get(&b[0], i, l) * get(&b[0], j, l);
-        }
-    }
-    g_assert_cmpint(run("syrk", b, 2, NULL), ==, 0);
-    same(&b[1], expected, (double)k);
-    g_free(b[0].data);
-    g_free(b[1].data);
+    for (size_t j = 0; j < b[1].cols; j++)
+        for (size_t i = j; i < b[1].rows; i++)
+            for (size_t l = 0; l < b[0].cols; l++)
+                last[i + j * b[1].rows] -= get(&b[0], i, l) * get(&b[0], j, l);
 }
 
-static void axpy(size_t n, size_t unused, size_t element_bytes)
+static void axpy_by_hand(const struct duet_buffer *b, double *last, uint32_t form)
 {
-    const struct duet__axpy_args args = {n, -1.25};
-    struct duet_buffer b[] = {make(0, n, 1, element_bytes, 0), make(1, n, 1, element_bytes, 0)};
-    g_autofree double *expected = values(&b[1]);
-    for (size_t i = 0; i < n; i++)
-        expected[i] += -1.25 * get(&b[0], i, 0);
-    g_assert_cmpint(run("axpy", b, 2, &args), ==, 0);
-    same(&b[1], expected, 1);
-    g_free(b[0].data);
-    g_free(b[1].data);
+    for (size_t i = 0; i < b[1].rows; i++)
+        last[i] += -1.25 * get(&b[0], i, 0);
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Triangular solves: B is the product of a solution and the triangle. The other triangle of T (and,
- * for trsm_l, its diagonal) must not matter. */
-
-static bool in_lower(size_t i, size_t j)
+/* B := X T' with T lower */
+static void trsm_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
-    return i >= j;
-}
-
-static bool in_upper(size_t i, size_t j)
-{
-    return i <= j;
-}
-
-/* B (m x n) := X T' from the right with T lower, or X T with T upper. */
-static void solve_right(const char *base, size_t m, size_t n, size_t element_bytes, bool lower)
-{
-    struct duet_buffer b[] = {make(0, n, n, element_bytes, (double)n),
-                              make(1, m, n, element_bytes, 0)};
-    g_autofree double *x = values(&b[1]);
-    for (size_t i = 0; i < m; i++) {
-        for (size_t j = 0; j < n; j++) {
+    for (size_t i = 0; i < b[1].rows; i++)
+        for (size_t j = 0; j < b[1].cols; j++) {
             double sum = 0;
-            for (size_t l = 0; l < n; l++) {
-                if (lower && in_lower(j, l))
-                    sum += x[i + l * m] * get(&b[0], j, l);
-                else if (!lower && in_upper(l, j))
-                    sum += x[i + l * m] * get(&b[0], l, j);
-            }
+            for (size_t l = 0; l <= j; l++)
+                sum += x[i + l * b[1].rows] * get(&b[0], j, l);
             set(&b[1], i, j, sum);
         }
-    }
-    g_assert_cmpint(run(base, b, 2, NULL), ==, 0);
-    same(&b[1], x, 10);
-    g_free(b[0].data);
-    g_free(b[1].data);
 }
 
-static void trsm(size_t m, size_t n, size_t element_bytes)
+/* B := X T with T upper */
+static void trsm_r_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
-    solve_right("trsm", m, n, element_bytes, true);
+    for (size_t i = 0; i < b[1].rows; i++)
+        for (size_t j = 0; j < b[1].cols; j++) {
+            double sum = 0;
+            for (size_t l = 0; l <= j; l++)
+                sum += x[i + l * b[1].rows] * get(&b[0], l, j);
+            set(&b[1], i, j, sum);
+        }
 }
 
-static void trsm_r(size_t m, size_t n, size_t element_bytes)
+/* B := T X with T lower, its diagonal taken as 1 */
+static void trsm_l_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
-    solve_right("trsm_r", m, n, element_bytes, false);
-}
-
-/* B := T X with T lower, its diagonal taken as 1 and its other elements small. */
-static void trsm_l(size_t m, size_t n, size_t element_bytes)
-{
-    struct duet_buffer b[2];
-    (void)make_operands("trsm_l", m, n, element_bytes, 0, b);
-    g_autofree double *x = values(&b[1]);
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = 0; i < m; i++) {
-            double sum = x[i + j * m];
+    for (size_t j = 0; j < b[1].cols; j++)
+        for (size_t i = 0; i < b[1].rows; i++) {
+            double sum = x[i + j * b[1].rows];
             for (size_t l = 0; l < i; l++)
-                sum += get(&b[0], i, l) * x[l + j * m];
+                sum += get(&b[0], i, l) * x[l + j * b[1].rows];
             set(&b[1], i, j, sum);
         }
-    }
-    g_assert_cmpint(run("trsm_l", b, 2, NULL), ==, 0);
-    same(&b[1], x, 10);
-    g_free(b[0].data);
-    g_free(b[1].data);
 }
-
-/* ------------------------------------------------------------------------------------------- */
-/* Factorisations                                                                               */
 
 /* The strictly upper triangle is not touched. */
-static void potrf(size_t n, size_t unused, size_t element_bytes)
+static void potrf_by_hand(const struct duet_buffer *b, double *l, uint32_t form)
 {
-    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
-    g_autofree double *l = values(&a);
+    const size_t n = b->rows;
     for (size_t j = 0; j < n; j++) {
-        for (size_t k = 0; k < j; k++) {
+        for (size_t k = 0; k < j; k++)
             for (size_t i = j; i < n; i++)
                 l[i + j * n] -= l[i + k * n] * l[j + k * n];
-        }
         double root = sqrt(l[j + j * n]);
         for (size_t i = j; i < n; i++)
             l[i + j * n] /= root;
     }
-    g_assert_cmpint(run("potrf", &a, 1, NULL), ==, 0);
-    same(&a, l, 10 * sqrt((double)n));
-    g_free(a.data);
 }
 
-static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
+static void getrf_nopiv_by_hand(const struct duet_buffer *b, double *lu, uint32_t form)
 {
-    struct duet_buffer a = make(0, n, n, element_bytes, (double)n);
-    double *lu = values(&a);
+    const size_t n = b->rows;
     for (size_t k = 0; k < n; k++) {
         for (size_t i = k + 1; i < n; i++)
             lu[i + k * n] /= lu[k + k * n];
-        for (size_t j = k + 1; j < n; j++) {
+        for (size_t j = k + 1; j < n; j++)
             for (size_t i = k + 1; i < n; i++)
                 lu[i + j * n] -= lu[i + k * n] * lu[k + j * n];
+    }
+}
+
+static void tiles(const char *base, size_t m, size_t n, size_t element_bytes, double scale,
+                  void (*by_hand)(const struct duet_buffer *b, double *last, uint32_t form))
+{
+    const struct duet__axpy_args vectors = {m, -1.25};
+    const bool gemm = !strcmp(base, "gemm"), axpy = !strcmp(base, "axpy");
+    for (uint32_t form = 0; form < (gemm ? 4 : 1); form++) {
+        const struct duet__tile_args forms = {.form = form};
+        struct duet_buffer b[3];
+        double *expected[3];
+        const size_t count = make_operands(base, m, n, element_bytes, form, b);
+        for (size_t i = 0; i < count; i++)
+            expected[i] = values(&b[i]);
+        by_hand(b, expected[count - 1], form);
+        g_assert_cmpint(run(base, b, count,
+                            gemm   ? (const void *)&forms
+                            : axpy ? &vectors
+                                   : NULL),
+                        ==, 0);
+        for (size_t i = 0; i < count; i++) {
+            same(&b[i], expected[i], i + 1 < count ? 0 : scale);
+            g_free(b[i].data);
+            g_free(expected[i]);
         }
     }
-    g_assert_cmpint(run("getrf_nopiv", &a, 1, NULL), ==, 0);
-    same(&a, lu, 10 * (double)n);
-    g_free(a.data);
-    g_free(lu);
 }
+
+/* A kernel, and the error of its elements that is allowed; m, n: the sizes. */
+#define DEFINE_TILES(name, scale)                                                                  \
+    static void name(size_t m, size_t n, size_t element_bytes)                                     \
+    {                                                                                              \
+        tiles(#name, m, n, element_bytes, scale, name##_by_hand);                                  \
+    }                                                                                              \
+    DEFINE_TEST(name)
+
+DEFINE_TILES(gemm, (double)((m + n) / 2 + 1))
+DEFINE_TILES(syrk, (double)n)
+DEFINE_TILES(axpy, 1)
+DEFINE_TILES(trsm, 10)
+DEFINE_TILES(trsm_l, 10)
+DEFINE_TILES(trsm_r, 10)
+DEFINE_TILES(potrf, 10 * sqrt((double)m))
+DEFINE_TILES(getrf_nopiv, 10 * (double)m)
 
 /* Tasks fail on matrices that cannot be factorised, also far from the leaves of the recursion. */
 static void test_failures(void)
@@ -364,19 +327,6 @@ static void laswp(size_t m, size_t n, size_t element_bytes)
 
 /* ------------------------------------------------------------------------------------------- */
 
-DEFINE_TEST(gemm)
-DEFINE_TEST(syrk)
-DEFINE_TEST(axpy)
-
-static void test_trsm(void)
-{
-    each(trsm);
-    each(trsm_r);
-    each(trsm_l);
-}
-
-DEFINE_TEST(potrf)
-DEFINE_TEST(getrf_nopiv)
 DEFINE_TEST(getrf)
 DEFINE_TEST(laswp)
 
@@ -388,5 +338,6 @@ static void test_unknown(void)
     g_assert_nonnull(duet__kernel("sort"));
 }
 
-TEST_MAIN(test_gemm, test_syrk, test_axpy, test_trsm, test_potrf, test_getrf_nopiv, test_getrf,
-          test_getrf_in_place, test_laswp, test_failures, test_unknown)
+TEST_MAIN(test_gemm, test_syrk, test_axpy, test_trsm, test_trsm_l, test_trsm_r, test_potrf,
+          test_getrf_nopiv, test_getrf, test_getrf_in_place, test_laswp, test_failures,
+          test_unknown)
