@@ -44,11 +44,6 @@ static const struct script scripts[] = {
      "end {ELOST handle 1: its only valid copy was lost|OK}"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* All from the host where nobody looks at what is under way; nothing is chained on old contents. */
 static void test_not_chained(void)
 {
@@ -102,4 +97,4 @@ static void test_lost_unwanted(void)
     lost_end(t, DUET_OK, "");
 }
 
-TEST_MAIN(test_scripts, test_not_chained, test_lost_unwanted)
+SCRIPTS_MAIN(test_scripts, test_not_chained, test_lost_unwanted)

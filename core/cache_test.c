@@ -57,11 +57,6 @@ static const struct script scripts[] = {
             "valid a {host gpu0 gpu1|gpu0|gpu0}; wait"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* A task of exactly the slab's size runs after anything; a byte more is refused, and says why. */
 static void test_limits(void)
 {
@@ -109,4 +104,4 @@ static void test_unregister(void)
     g_assert_null(t->core->handles);
 }
 
-TEST_MAIN(test_scripts, test_limits, test_unregister)
+SCRIPTS_MAIN(test_scripts, test_limits, test_unregister)

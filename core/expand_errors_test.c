@@ -31,11 +31,6 @@ static const struct script scripts[] = {
           "unregister a ECANCELED; end ECANCELED"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* The run has failed with this error and a message that says this, and all of it is finished. */
 static void check_failed(struct testing *t, int error, const char *part)
 {
@@ -281,5 +276,5 @@ static void test_both_kinds_of_codelet(void)
     TOLD(t->core, "kernel both has implementations and expands");
 }
 
-TEST_MAIN(test_scripts, test_blocks_refused, test_blocks_that_touch, test_children_refused,
-          test_refusal_survived, test_no_cpu, test_restricted, test_both_kinds_of_codelet)
+SCRIPTS_MAIN(test_scripts, test_blocks_refused, test_blocks_that_touch, test_children_refused,
+             test_refusal_survived, test_no_cpu, test_restricted, test_both_kinds_of_codelet)

@@ -60,11 +60,6 @@ static const struct script scripts[] = {
      "cpu0 idle; release a; unregister a; tasks 2; handles 0"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* All is finished, with so many handles: blocks are gone. */
 static void finish(struct testing *t, unsigned handles)
 {
@@ -258,5 +253,5 @@ static void test_deep(void)
     finish(t, 1);
 }
 
-TEST_MAIN(test_scripts, test_wakes, test_eviction, test_nested, test_same_handle_twice,
-          test_many_accesses, test_deep)
+SCRIPTS_MAIN(test_scripts, test_wakes, test_eviction, test_nested, test_same_handle_twice,
+             test_many_accesses, test_deep)

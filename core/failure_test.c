@@ -58,11 +58,6 @@ static const struct script scripts[] = {
      "cpu; cpu; cpu; cpu;" FAILS_1 "go 3; failures 1 0; end EIO"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* A worker's next task fails. */
 static void fail(struct testing *t, unsigned worker)
 {
@@ -197,4 +192,4 @@ static void test_elements(void)
     lost_end(t, DUET_EIO, NULL);
 }
 
-TEST_MAIN(test_scripts, test_left_out, test_elements)
+SCRIPTS_MAIN(test_scripts, test_left_out, test_elements)

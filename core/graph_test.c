@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the dependencies: each pair of modes, long and wide tasks, and random programs against
  * the definition. */
-#include "core/testing.h"
+#include "core/testing_script.h"
 
 enum { PROGRAMS = 60, TASKS = 120, HANDLES = 7, ACCESSES = 5, WORKERS = 4 };
 
@@ -104,52 +104,24 @@ static void test_random(void)
         random_program(seed);
 }
 
-static void test_pairs(void)
-{
-    for (int first = DUET_R; first <= DUET_RW; first++) {
-        for (int second = DUET_R; second <= DUET_RW; second++) {
-            OWNED(testing_end)
-            struct testing *t = testing_init(&(struct testing_machine){.cpus = 2}, "eager", 1);
-            struct duet_handle *h = testing_handle(t, 8);
-            (void)testing_submit(t, t->any, h, first, NULL, 0, 0);
-            (void)testing_submit(t, t->any, h, second, NULL, 0, 0);
-            struct duet__engine_command a = testing_next(t, 0), b = testing_next(t, 1);
-            g_assert_cmpint(a.kind, ==, DUET_RUN);
-            g_assert_cmpint(b.kind, ==, ((first | second) & DUET_W) ? DUET_IDLE : DUET_RUN);
-            testing_done(t, &a, 1e-6, 0);
-            if (b.kind == DUET_IDLE)
-                b = testing_next(t, 1);
-            g_assert_cmpint(b.kind, ==, DUET_RUN);
-            g_assert_cmpuint(duet_task_id(b.task), ==, 2);
-            testing_done(t, &b, 1e-6, 0);
-        }
-    }
-}
-
-/* Readers after a writer start together; the next writer waits for all; readers do not overtake. */
-static void test_groups(void)
-{
-    struct duet__engine_command commands[5];
-    OWNED(testing_end)
-    struct testing *t = testing_init(&(struct testing_machine){.cpus = 5}, "eager", 1);
-    struct duet_handle *h = testing_handle(t, 8);
-    static const int modes[] = {DUET_RW, DUET_R, DUET_R, DUET_W, DUET_R};
-    for (unsigned i = 0; i < 5; i++)
-        (void)testing_submit(t, t->any, h, modes[i], NULL, 0, 0);
-    commands[0] = testing_next(t, 0);
-    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
-    testing_done(t, &commands[0], 1e-6, 0);
-    for (unsigned i = 1; i < 3; i++)
-        g_assert_cmpint((commands[i] = testing_next(t, i)).kind, ==, DUET_RUN);
-    g_assert_cmpint(testing_next(t, 3).kind, ==, DUET_IDLE);
-    testing_done(t, &commands[2], 1e-6, 0);
-    g_assert_cmpint(testing_next(t, 3).kind, ==, DUET_IDLE);
-    testing_done(t, &commands[1], 1e-6, 0);
-    g_assert_cmpuint(duet_task_id((commands[3] = testing_next(t, 3)).task), ==, 4);
-    g_assert_cmpint(testing_next(t, 4).kind, ==, DUET_IDLE);
-    testing_done(t, &commands[3], 1e-6, 0);
-    g_assert_cmpuint(testing_work(t, 4, NULL), ==, 1);
-}
+static const struct script scripts[] = {
+    {"two readers run at once", "cpus=2",
+     "data a; 2 any a:r; cpu0 run 1; cpu1 run 2; done 1; done 2"},
+    {"two run one after the other if one writes", "cpus=2",
+     "data a; any a:{r|r|w|w|w|rw|rw|rw}; any a:{w|rw|r|w|rw|r|w|rw}; cpu0 run 1; cpu1 idle;"
+     "done 1; cpu1 run 2; done 2"},
+    {"readers after a writer start together; the next writer waits for all; none overtakes",
+     "cpus=5",
+     "data a; any a:rw; 2 any a:r; any a:w; any a:r; cpu0 run 1; cpu1 idle; done 1; cpu1 run 2;"
+     "cpu2 run 3; cpu3 idle; done 3; cpu3 idle; done 2; cpu3 run 4; cpu4 idle; done 4;"
+     "cpu4 work 1"},
+    {"the application's acquisition takes its turn like a task, and so does a release", "cpus=1 ws",
+     "data a; release a EINVAL; any a:rw; acquire a:r; finished 1; acquire a:r EINVAL; any a:rw;"
+     "wait ESTUCK; says 1 task cannot go on: task 2 (for_cpus) waits for handle 1, which the "
+     "application has acquired and not released; release a; wait"},
+    {"unregistering waits for readers as well", "cpus=1 ws",
+     "data a; any a:r; cpu0 run 1; unregister a ESTUCK; done 1; wait"},
+};
 
 /* A handle named twice is one access, RW if mixed; the buffers keep their positions. */
 static void test_duplicates(void)
@@ -176,7 +148,7 @@ static void test_wide(void)
     double flops = 1;
     OWNED(testing_end)
     struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "ws", 1);
-    struct duet_access *accesses = g_new0(struct duet_access, MOST + 1);
+    g_autofree struct duet_access *accesses = g_new0(struct duet_access, MOST + 1);
     for (unsigned i = 0; i <= MOST; i++) {
         accesses[i].handle = i < WIDE ? testing_handle(t, 8) : accesses[i % WIDE].handle;
         accesses[i].mode = i % 2 ? DUET_R : DUET_RW;
@@ -196,7 +168,6 @@ static void test_wide(void)
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_EINVAL);
     g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t->core), ==, G_N_ELEMENTS(counts) + 1);
-    g_free(accesses);
 }
 
 /* A chain runs in order, and its length is the critical path. */
@@ -224,32 +195,4 @@ static void test_chain(void)
     g_assert_cmpfloat_with_epsilon(stats.critical_path_s, LENGTH * 1e-3, 1e-6);
 }
 
-/* The application's acquisition takes its turn like a task, and so does a release. */
-static void test_acquire(void)
-{
-    OWNED(testing_end)
-    struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "ws", 1);
-    struct duet_handle *h = testing_handle(t, 8);
-    g_assert_cmpint(duet_release(t->core, h), ==, DUET_EINVAL);
-    (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(duet_acquire(t->core, h, DUET_R), ==, DUET_OK);
-    g_assert_cmpuint(duet_tasks_done(t->core), ==, 1);
-    g_assert_cmpint(duet_acquire(t->core, h, DUET_R), ==, DUET_EINVAL);
-    (void)testing_submit(t, t->any, h, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_ESTUCK);
-    g_assert_cmpstr(
-        duet_last_message(t->core), ==,
-        "1 task cannot go on: task 2 (for_cpus) waits for handle 1, which the application "
-        "has acquired and not released");
-    g_assert_cmpint(duet_release(t->core, h), ==, DUET_OK);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    /* unregistering waits for readers as well */
-    (void)testing_submit(t, t->any, h, DUET_R, NULL, 0, 0);
-    struct duet__engine_command command = testing_next(t, 0);
-    g_assert_cmpint(duet_unregister(t->core, h), ==, DUET_ESTUCK);
-    testing_done(t, &command, 1e-6, 0);
-    g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-}
-
-TEST_MAIN(test_pairs, test_groups, test_duplicates, test_wide, test_chain, test_acquire,
-          test_random)
+SCRIPTS_MAIN(test_scripts, test_duplicates, test_wide, test_chain, test_random)

@@ -124,11 +124,6 @@ static const struct script scripts[] = {
      "unregister a ELOST; end ELOST handle 1"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 static struct duet__engine_command held;
 
 /* While the application waits: the copy is started, the device is lost, the copy reported. */
@@ -170,4 +165,4 @@ static void test_acquire(void)
     }
 }
 
-TEST_MAIN(test_scripts, test_acquire)
+SCRIPTS_MAIN(test_scripts, test_acquire)

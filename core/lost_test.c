@@ -58,11 +58,6 @@ static const struct script scripts[] = {
      "cpu0 exit; gpu0 exit; unfinished 0; fini"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* A task on the shared list, for which only the worker that is lost was woken. */
 static void test_woken_for(void)
 {
@@ -200,5 +195,5 @@ static void test_calls(void)
     lost_end(t, DUET_OK, "");
 }
 
-TEST_MAIN(test_scripts, test_woken_for, test_woken_to_steal, test_window, test_one_after_another,
-          test_all, test_calls)
+SCRIPTS_MAIN(test_scripts, test_woken_for, test_woken_to_steal, test_window, test_one_after_another,
+             test_all, test_calls)

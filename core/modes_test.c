@@ -1,112 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accesses that are more than reading and writing: commuting ones, and scratch. */
 #include "core/testing_engine.h"
-#include "core/testing_lost.h"
+#include "core/testing_script.h"
 
-/* Numbers of the tasks that a worker ran, in order. */
-static unsigned order_of(struct testing *t, uint64_t *ids)
-{
-    struct duet_event *events;
-    size_t count;
-    unsigned found = 0;
-    g_assert_cmpint(duet_trace_events(t->core, &events, &count), ==, DUET_OK);
-    for (size_t i = 0; i < count; i++)
-        if (events[i].kind == DUET_EVENT_TASK && !events[i].failed)
-            ids[found++] = events[i].id;
-    free(events);
-    return found;
-}
-
-/* The one that is ready first goes first; who reads waits for all of them, and they for it. */
-static void test_any_order(void)
-{
-    uint64_t ids[8];
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1}, "eager");
-    struct duet_handle *sum = testing_handle(t, 8), *late = testing_handle(t, 8);
-    g_assert_cmpint(duet_acquire(t->core, late, DUET_RW), ==, DUET_OK);
-    submit_to(t, t->cpu, NULL, sum, DUET_COMMUTE, late, DUET_R);
-    submit_to(t, t->cpu, NULL, sum, DUET_COMMUTE, NULL, 0);
-    submit_to(t, t->cpu, NULL, sum, DUET_COMMUTE, NULL, 0);
-    submit_to(t, t->cpu, NULL, sum, DUET_R, NULL, 0);
-    submit_to(t, t->cpu, NULL, sum, DUET_COMMUTE, NULL, 0);
-    g_assert_cmpuint(go(t, NULL), ==, 2);
-    g_assert_cmpint(duet_release(t->core, late), ==, DUET_OK);
-    g_assert_cmpuint(go(t, NULL), ==, 3);
-    g_assert_cmpuint(order_of(t, ids), ==, 5);
-    static const uint64_t expected[] = {2, 3, 1, 4, 5};
-    g_assert_cmpmem(ids, sizeof expected, expected, sizeof expected);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/*
- * Commuting tasks run one at a time and take all handles at once: a task waiting for one of them
- * holds none of the others.
- */
-static void test_all_at_once(void)
-{
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 3}, "eager");
-    struct duet_handle *a = testing_handle(t, 8), *b = testing_handle(t, 8),
-                       *c = testing_handle(t, 8);
-    submit_to(t, t->cpu, NULL, a, DUET_COMMUTE, b, DUET_COMMUTE);
-    submit_to(t, t->cpu, NULL, b, DUET_COMMUTE, c, DUET_COMMUTE);
-    submit_to(t, t->cpu, NULL, c, DUET_COMMUTE, NULL, 0);
-    submit_to(t, t->cpu, NULL, c, DUET_COMMUTE, a, DUET_COMMUTE);
-    struct duet__engine_command first = expect_run(t, 0), third = expect_run(t, 1);
-    g_assert_cmpuint(duet_task_id(first.task), ==, 1);
-    g_assert_cmpuint(duet_task_id(third.task), ==, 3);
-    expect_idle(t, 2);
-    testing_done(t, &third, 1e-6, 0);
-    expect_idle(t, 1); /* one needs b, the other a */
-    testing_done(t, &first, 1e-6, 0);
-    g_assert_cmpuint(go(t, NULL), ==, 2);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* The critical path does not count them one after another, since it does not know the order. */
-static void test_path(void)
-{
-    struct duet_stats stats;
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 2}, "eager");
-    struct duet_handle *a = testing_handle(t, 8);
-    for (unsigned i = 0; i < 4; i++)
-        submit_to(t, t->cpu, NULL, a, DUET_COMMUTE, NULL, 0);
-    submit_to(t, t->cpu, NULL, a, DUET_RW, NULL, 0);
-    duet_stats(t->core, &stats);
-    g_assert_cmpfloat_with_epsilon(stats.critical_path_s, 2e-3, 1e-9);
-    (void)go(t, NULL);
-    lost_end(t, DUET_OK, NULL);
-}
-
-/* A device is lost with a task that holds; the next one waits for it to run again. */
-static void test_lost(void)
-{
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
-    struct duet_handle *a = testing_handle(t, 8);
-    submit_to(t, t->any, NULL, a, DUET_COMMUTE, NULL, 0);
-    submit_to(t, t->any, NULL, a, DUET_COMMUTE, NULL, 0);
-    struct duet__engine_command command = testing_next(t, 1);
-    g_assert_cmpint(command.kind, ==, DUET_COPY);
-    testing_done(t, &command, 1e-6, 0);
-    command = expect_run(t, 1);
-    g_assert_cmpint(duet__worker_lost(t->core, 1, t->now, &t->ops), ==, DUET_OK);
-    done_lost(t, &command);
-    g_assert_cmpuint(go(t, NULL), ==, 2);
-    lost_end(t, DUET_OK, NULL);
-}
-
-static void test_cancelled(void)
-{
-    struct testing *t = lost_start(&(struct testing_machine){.cpus = 1}, "eager");
-    struct duet_handle *a = testing_handle(t, 8);
-    for (unsigned i = 0; i < 5; i++)
-        submit_to(t, t->cpu, NULL, a, DUET_COMMUTE, a, DUET_SCRATCH);
-    struct duet__engine_command run = expect_run(t, 0);
-    duet_cancel(t->core);
-    testing_done(t, &run, 1e-6, 0);
-    g_assert_cmpuint(go(t, NULL), ==, 0);
-    g_assert_true(t->core->handles == a && !a->next);
-    lost_end(t, DUET_ECANCELED, "");
-}
+static const struct script scripts[] = {
+    {"the one that is ready first goes first; who reads waits for all of them, and they for it",
+     "cpus=1",
+     "data a b; acquire b:rw; cpu a:c b:r; 2 cpu a:c; cpu a:r; cpu a:c; go 2; release b; go 3;"
+     "order 2 3 1 4 5"},
+    {"they run one at a time and take all data at once: who waits for some holds none", "cpus=3",
+     "data a b c; cpu a:c b:c; cpu b:c c:c; cpu c:c; cpu c:c a:c; cpu0 run 1; cpu1 run 3;"
+     "cpu2 idle; done 3; cpu1 idle; done 1; go 2"},
+    {"the critical path, which does not know their order, does not count one after another",
+     "cpus=2", "data a; 4 cpu a:c; cpu a:rw; critical_us 2000; go 5"},
+    {"a device is lost with one that holds: the next one waits for it to run again",
+     "cpus=1 gpus=1",
+     "data a; 2 any a:c; gpu0 copy a host>gpu0; done a; gpu0 run 1; lose gpu0; lost 1; go 2"},
+    {"some are cancelled", "cpus=1",
+     "data a; 5 cpu a:c a:s; cpu0 run 1; cancel; done 1; go 0; handles 1; end ECANCELED"},
+};
 
 /* ------------------------------------------------------------------------------------------- */
 /* Scratch                                                                                      */
@@ -239,5 +151,4 @@ static void test_threads(void)
     }
 }
 
-TEST_MAIN(test_any_order, test_all_at_once, test_path, test_lost, test_cancelled, test_scratch,
-          test_refused, test_threads)
+SCRIPTS_MAIN(test_scripts, test_scratch, test_refused, test_threads)

@@ -93,11 +93,6 @@ static const struct script scripts[] = {
      "done 3"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks that a worker keeps to itself                                                          */
 
@@ -227,5 +222,5 @@ static void test_kept_and_failed(void)
     lost_end(t, DUET_EIO, "for_cpus");
 }
 
-TEST_MAIN(test_scripts, test_order, test_taken_by_others, test_newest_first, test_oldest_given,
-          test_long_not_kept, test_kept_and_failed)
+SCRIPTS_MAIN(test_scripts, test_order, test_taken_by_others, test_newest_first, test_oldest_given,
+             test_long_not_kept, test_kept_and_failed)

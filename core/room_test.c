@@ -5,7 +5,7 @@
  */
 #include <math.h>
 
-#include "core/testing.h"
+#include "core/testing_script.h"
 
 enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2, NODE = 1, NODE2 = 2 };
 
@@ -181,87 +181,36 @@ static void test_sole(void)
     g_assert_true(valid(a, NODE) && !valid(b, NODE) && valid(c, NODE));
 }
 
-/* Copies into the first device's memory that it can start now. */
-static unsigned copies_in(struct testing *t)
+/* "to gpu0" has the data of what is submitted brought there, "to host" nowhere. */
+static bool room_step(struct stage *stage, char **words)
 {
-    unsigned count = 0;
-    struct duet__engine_command command = testing_next(t, GPU);
-    for (; command.kind == DUET_COPY; command = testing_next(t, GPU)) {
-        g_assert_cmpuint(command.copy->destination, ==, NODE);
-        testing_done(t, &command, 1e-6, 0);
-        count++;
-    }
-    g_assert_cmpint(command.kind, ==, DUET_IDLE);
-    return count;
+    if (!stage_is(words, "to"))
+        return false;
+    prefetch_to = stage_node(stage, words[1], strlen(words[1]));
+    return true;
 }
 
-/* Data is brought before the task is taken, once, and only what is read and missing. */
+static const struct script scripts[] = {
+    {"data is brought before the task is taken, once, and only what is read and missing; a task "
+     "that is taken meanwhile waits for the same copy",
+     "cpus=1 gpus=2 blocks=4",
+     "to host; data a b c; gpu b:r; gpu0 work 1; copies 1; to gpu0; cpu a:{r|rw|w} b:r;"
+     "{gpu0 copy a host>gpu0; done a|gpu0 copy a host>gpu0; done a|}; gpu0 idle;"
+     "valid a host {gpu0|gpu0|}; cpu0 work 1; valid a host {gpu0||}; pinned gpu0 0; gpu c:r;"
+     "gpu0 work 1; copies 1; wait"},
+    {"the task runs elsewhere meanwhile: what comes after it waits for the end of the copy",
+     "cpus=1 gpus=2 blocks=4",
+     "to gpu0; data a; cpu a:rw; gpu0 copy a host>gpu0; to host; cpu a:rw; cpu0 work 1; done a;"
+     "valid a host; cpu0 work 1; to gpu0; cpu a:r; cpu0 work 1; unregister a; used gpu0 0"},
+    {"no valid data makes room, only invalid data", "cpus=1 gpus=2 blocks=2",
+     "to host; data a b c; gpu a:r; gpu0 work 1; gpu b:r; gpu0 work 1; to gpu0; cpu c:r; gpu0 idle;"
+     "cpu0 work 1; to host; cpu b:w; cpu0 work 1; to gpu0; cpu c:r; gpu0 copy c host>gpu0; done c;"
+     "gpu0 idle; valid a host gpu0; valid b host; valid c host gpu0; drain"},
+};
+
 static void test_prefetch(void)
 {
-    for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        struct testing_log log = {0};
-        OWNED(testing_end) struct testing *t = start(4);
-        struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
-        touch(t, NULL, b, DUET_R);
-        prefetch_to = NODE;
-        (void)testing_submit(t, t->cpu, a, mode, b, DUET_R, 0);
-        g_assert_cmpuint(copies_in(t), ==, mode & DUET_R ? 1 : 0);
-        g_assert_true(valid(a, NODE) == ((mode & DUET_R) != 0) && valid(a, 0));
-        g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-        g_assert_true(valid(a, NODE) == (mode == DUET_R));
-        g_assert_cmpuint(atomic_load(&t->core->nodes[NODE].pinned), ==, 0);
-        /* a task that is taken meanwhile waits for the same copy */
-        struct duet_handle *c = testing_handle(t, BLOCK);
-        (void)testing_submit(t, t->gpu, c, DUET_R, NULL, 0, 0);
-        g_assert_cmpuint(testing_work(t, GPU, &log), ==, 1);
-        g_assert_cmpuint(log.count, ==, 1);
-        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
-    }
-}
-
-/* The task runs elsewhere while the copy is under way: what comes after it waits for its end. */
-static void test_prefetch_in_vain(void)
-{
-    OWNED(testing_end) struct testing *t = start(4);
-    struct duet_handle *a = testing_handle(t, BLOCK);
-    prefetch_to = NODE;
-    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
-    struct duet__engine_command copy = testing_next(t, GPU);
-    g_assert_cmpint(copy.kind, ==, DUET_COPY);
-    prefetch_to = 0;
-    (void)testing_submit(t, t->cpu, a, DUET_RW, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-    testing_done(t, &copy, 1e-6, 0);
-    g_assert_false(valid(a, NODE)); /* it was of before */
-    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-    prefetch_to = NODE;
-    (void)testing_submit(t, t->cpu, a, DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-    g_assert_cmpint(duet_unregister(t->core, a), ==, DUET_OK); /* after the copy */
-    g_assert_cmpuint(t->core->nodes[NODE].slab.used_bytes, ==, 0);
-}
-
-/* A prefetch evicts no valid data, only invalid data. */
-static void test_prefetch_room(void)
-{
-    OWNED(testing_end) struct testing *t = start(2);
-    struct duet_handle *h[3];
-    for (unsigned i = 0; i < 3; i++)
-        h[i] = testing_handle(t, BLOCK);
-    touch(t, NULL, h[0], DUET_R);
-    touch(t, NULL, h[1], DUET_R);
-    prefetch_to = NODE;
-    (void)testing_submit(t, t->cpu, h[2], DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(copies_in(t), ==, 0);
-    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-    prefetch_to = 0;
-    (void)testing_submit(t, t->cpu, h[1], DUET_W, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(t, CPU, NULL), ==, 1);
-    prefetch_to = NODE;
-    (void)testing_submit(t, t->cpu, h[2], DUET_R, NULL, 0, 0);
-    g_assert_cmpuint(copies_in(t), ==, 1);
-    g_assert_true(valid(h[0], NODE) && valid(h[2], NODE));
-    testing_drain(t);
+    scripts_play_with(scripts, G_N_ELEMENTS(scripts), &(struct stage_more){&policy, room_step});
 }
 
 /*
@@ -323,5 +272,4 @@ static void test_scores_hold(void)
     }
 }
 
-TEST_MAIN(test_bytes, test_places, test_victim, test_sole, test_prefetch, test_prefetch_in_vain,
-          test_prefetch_room, test_scores_hold)
+TEST_MAIN(test_bytes, test_places, test_victim, test_sole, test_prefetch, test_scores_hold)

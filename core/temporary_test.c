@@ -39,11 +39,6 @@ static const struct script scripts[] = {
      "go 0; handles 0; end ECANCELED"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 static struct duet_handle *temporary(struct testing *t, size_t rows, size_t cols)
 {
     struct duet_handle *handle;
@@ -139,4 +134,4 @@ static void test_inside_lost(void)
     lost_end(t, DUET_OK, NULL);
 }
 
-TEST_MAIN(test_scripts, test_memory, test_sizes, test_shapes, test_inside_lost)
+SCRIPTS_MAIN(test_scripts, test_memory, test_sizes, test_shapes, test_inside_lost)

@@ -767,4 +767,12 @@ static inline void scripts_play(const struct script *scripts, size_t count)
     scripts_play_with(scripts, count, &(struct stage_more){NULL});
 }
 
+/* As TEST_MAIN, and defines test_scripts, one of them, which plays the file's scripts. */
+#define SCRIPTS_MAIN(...)                                                                          \
+    static void test_scripts(void)                                                                 \
+    {                                                                                              \
+        scripts_play(scripts, G_N_ELEMENTS(scripts));                                              \
+    }                                                                                              \
+    TEST_MAIN(__VA_ARGS__)
+
 #endif

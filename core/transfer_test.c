@@ -46,11 +46,6 @@ static const struct script scripts[] = {
      OVERTAKE "gpu@card0 a:r; done a; drain; wait; valid a host gpu0 gpu1"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 /* A policy's estimate: latency + bytes / bandwidth x accelerators, nothing for valid data. */
 static void test_estimate(void)
 {
@@ -82,4 +77,4 @@ static void test_estimate(void)
     testing_drain(t);
 }
 
-TEST_MAIN(test_scripts, test_estimate)
+SCRIPTS_MAIN(test_scripts, test_estimate)

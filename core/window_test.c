@@ -41,11 +41,6 @@ static const struct script scripts[] = {
      "gpu0 run 3; gpu0 idle; gpu1 idle; done 1; gpu0 idle; woken gpu1; go 1; done 3; go 0"},
 };
 
-static void test_scripts(void)
-{
-    scripts_play(scripts, G_N_ELEMENTS(scripts));
-}
-
 static const struct testing_machine one_device = {.gpus = 1, .window = 2, .window_short = 6};
 
 /* A task of so many microseconds on the device, which its cost function says; 0: says nothing. */
@@ -137,4 +132,4 @@ static void test_unknown(void)
     end(t, commands, launch(t, commands));
 }
 
-TEST_MAIN(test_scripts, test_short, test_unknown)
+SCRIPTS_MAIN(test_scripts, test_short, test_unknown)
