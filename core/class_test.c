@@ -465,45 +465,6 @@ static void test_window(void)
     }
 }
 
-/* A stopped core lets the workers go once none of them has anything in flight. */
-static void test_stop(void)
-{
-    OWNED(testing_end) struct testing *t = testing_init(&both, "eager", 1);
-    struct duet_handle *h = testing_handle(t, 8);
-    (void)testing_submit(t, t->gpu, h, DUET_R, NULL, 0, 0);
-    struct duet__engine_command copy = testing_next(t, 1);
-    g_assert_cmpint(copy.kind, ==, DUET_COPY);
-    duet__core_stop(t->core);
-    g_assert_cmpuint(t->wakes, >=, 3);
-    g_assert_cmpint(testing_next(t, 0).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
-    testing_done(t, &copy, 1e-6, 0);
-    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(t, 2).kind, ==, DUET_EXIT);
-    g_assert_true(t->woken[0] && t->woken[1]);
-    g_assert_cmpint(testing_next(t, 0).kind, ==, DUET_EXIT);
-    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_EXIT);
-    g_assert_cmpuint(unfinished(t->core), ==, 0);
-}
-
-/* No worker takes a task that needs a copy by a worker that has gone. */
-static void test_stop_listed(void)
-{
-    OWNED(testing_end) struct testing *t = testing_init(&both, "eager", 1);
-    struct duet_handle *h = testing_handle(t, 8);
-    (void)testing_submit(t, t->gpu, h, DUET_W, NULL, 0, 0);
-    g_assert_cmpuint(testing_work(t, 1, NULL), ==, 1);
-    (void)testing_submit(t, t->cpu, h, DUET_R, NULL, 0, 0);
-    duet__core_stop(t->core);
-    g_assert_cmpint(testing_next(t, 1).kind, ==, DUET_IDLE);
-    g_assert_cmpint(testing_next(t, 2).kind, ==, DUET_IDLE);
-    g_assert_cmpuint(testing_work(t, 0, NULL), ==, 0);
-    for (unsigned w = 0; w < t->workers; w++)
-        g_assert_cmpint(testing_next(t, w).kind, ==, DUET_EXIT);
-    g_assert_cmpint(t->core->error, ==, DUET_ECANCELED);
-}
-
 TEST_MAIN(test_identity, test_many, test_work, test_expected, test_costs, test_sizes,
           test_many_costs, test_telling, test_classify, test_where, test_possible, test_masks,
-          test_refusals, test_another_runtime, test_codelets, test_window, test_stop,
-          test_stop_listed)
+          test_refusals, test_another_runtime, test_codelets, test_window)

@@ -56,6 +56,14 @@ static const struct script scripts[] = {
      "unregister a EDATA; end EIO"},
     {"tasks without data fail and are none of the others' business", GOES_ON,
      "cpu; cpu; cpu; cpu;" FAILS_1 "go 3; failures 1 0; end EIO"},
+    {"a stopped core lets the workers go once none of them has anything in flight",
+     "cpus=1 gpus=2 kinds=2",
+     "data a; gpu a:r; gpu0 copy a host>gpu0; hush gpu0; stop; woken cpu0; woken gpu0; woken gpu1;"
+     "cpu0 idle; gpu0 idle; done a; gpu0 idle; gpu1 exit; woken cpu0; woken gpu0; cpu0 exit;"
+     "gpu0 exit; unfinished 0; fini"},
+    {"no worker takes a task that needs a copy by a worker that has gone", "cpus=1 gpus=2 kinds=2",
+     "data a; gpu a:w; gpu0 work 1; cpu a:r; stop; gpu0 idle; gpu1 idle; cpu0 work 0; cpu0 exit;"
+     "gpu0 exit; gpu1 exit; error ECANCELED; fini"},
 };
 
 /* A worker's next task fails. */
