@@ -77,7 +77,7 @@ static void test_pin(const void *argument)
     struct testing t;
     if (!can_lock(argument))
         return;
-    unsigned char *memory = memory_of(12);
+    g_autofree unsigned char *memory = memory_of(12);
     testing_init_pinning(&t, argument, LOCKABLE);
     g_assert_cmpint(unpin(&t, memory), ==, DUET_EINVAL);
     g_assert_cmpint(pin(&t, memory + 2 * PAGES, (size_t)2 * PAGES), ==, DUET_OK);
@@ -90,7 +90,6 @@ static void test_pin(const void *argument)
     g_assert_cmpint(pin(&t, memory + PAGES, (size_t)3 * PAGES), ==, DUET_OK);
     g_assert_cmpint(unpin(&t, memory + PAGES), ==, DUET_OK);
     testing_fini(&t); /* with one left */
-    free(memory);
 }
 
 static void test_limit(const void *argument)
@@ -98,7 +97,7 @@ static void test_limit(const void *argument)
     struct testing t;
     if (!can_lock(argument))
         return;
-    unsigned char *memory = memory_of(12);
+    g_autofree unsigned char *memory = memory_of(12);
     testing_init_pinning(&t, argument, LOCKABLE);
     g_assert_cmpint(pin(&t, memory, LOCKABLE + PAGES), ==, DUET_ENOMEM);
     g_assert_cmpint(pin(&t, memory, LOCKABLE), ==, DUET_OK);
@@ -111,7 +110,6 @@ static void test_limit(const void *argument)
     testing_init_pinning(&t, argument, 0);
     g_assert_cmpint(pin(&t, memory, PAGES), ==, DUET_ENOMEM);
     testing_fini(&t);
-    free(memory);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -239,14 +237,12 @@ static void test_ways(const void *argument)
         {"marks, some pinned", (uint64_t)3 * PARTS * PAGES, {1, 0}, {5, 10}, true},
     };
     uint64_t random = 5;
-    unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
+    g_autofree unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
     fill_random(from, (size_t)PARTS * PAGES, &random);
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
         g_test_message("%s", ways[i].name);
         go(argument, &ways[i], from, to);
     }
-    free(from);
-    free(to);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -315,10 +311,10 @@ static gpointer share(gpointer argument)
 
 static void test_sharing(const void *argument)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     _Atomic(void *) marks[SHARED] = {NULL};
     uint64_t random = 8;
-    unsigned char *memory = g_malloc((size_t)SHARED * SHARED_BYTES);
+    g_autofree unsigned char *memory = g_malloc((size_t)SHARED * SHARED_BYTES);
     fill_random(memory, (size_t)SHARED * SHARED_BYTES, &random);
     testing_init_pinning(&t, argument, LOCKABLE);
     struct sharing users[2] = {{&t, 0, memory, marks}, {&t, 1, memory, marks}};
@@ -329,8 +325,6 @@ static void test_sharing(const void *argument)
         (void)g_thread_join(threads[i]);
     for (unsigned i = 0; i < SHARED && t.backend->forget; i++)
         t.backend->forget(t.shared, &marks[i]);
-    testing_fini(&t);
-    g_free(memory);
 }
 
 int main(int argc, char **argv)

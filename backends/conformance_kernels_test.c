@@ -46,9 +46,8 @@ static void test_status_words(const void *argument)
         g_assert_cmpint(done.status, ==, words[i] > 0 ? DUET_ETASK : words[i]);
         if (words[i] <= 0)
             continue;
-        char *info = g_strdup_printf("info = %d", words[i]);
+        g_autofree char *info = g_strdup_printf("info = %d", words[i]);
         g_assert_cmpstr(done.why, ==, info);
-        g_free(info);
     }
 }
 

@@ -110,7 +110,7 @@ static void test_errors(void)
 /* A file called ".gz" is compressed, and is read back as far as it is whole. */
 static void test_compressed(void)
 {
-    char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     char *path = g_build_filename(folder, "large.gz", NULL), *text = NULL, *got = NULL;
     char *large = g_strnfill((2 << 20) - 1, 'a');
     size_t length;
@@ -132,7 +132,6 @@ static void test_compressed(void)
     g_free(large);
     g_free(text);
     g_free(path);
-    g_free(folder);
 }
 
 TEST_MAIN(test_whole_or_not, test_link, test_errors, test_compressed)

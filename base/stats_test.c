@@ -150,14 +150,13 @@ static void test_equal(void)
 static void test_offset(void)
 {
     size_t count = 100000;
-    double *values = g_new(double, count);
+    g_autofree double *values = g_new(double, count);
     for (size_t i = 0; i < count; i++)
         values[i] = 1e9 + (double)(i % 2);
     struct duet__summary s = summary(values, count);
     g_assert_cmpfloat(s.mean, ==, 1e9 + 0.5);
     CLOSE(s.deviation, sqrt(0.25 * 1e5 / (1e5 - 1)));
     CLOSE(s.median, 1e9 + 0.5);
-    g_free(values);
 }
 
 /* Nothing is known of nothing, nor of what is not finite. */

@@ -46,7 +46,7 @@ static void test_order(void)
 static void test_parts(void)
 {
     struct duet_trace_access *accesses;
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     struct duet_handle *parts[2];
     size_t count;
     OWNED(testing_end) struct testing *t = testing_init(&two, "eager", 0);
@@ -66,14 +66,13 @@ static void test_parts(void)
     g_assert_cmpint(duet_trace_events(t->core, &events, &count), ==, DUET_OK);
     g_assert_cmpuint(count, ==, 2);
     g_assert_cmpuint(events[0].where, ==, 1);
-    free(events);
 }
 
 /* Modes as they were submitted, contributions, parts of parts, and what comes after a task. */
 static void test_modes(void)
 {
     struct duet_trace_access *accesses;
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     struct duet_handle *rows[2], *parts[2];
     struct duet_ref *ref;
     size_t count, own = 0;
@@ -112,7 +111,6 @@ static void test_modes(void)
         own += events[i].own;
     g_assert_cmpuint(own, ==, count - 3);
     g_assert_cmpuint(own, ==, 2);
-    free(events);
 }
 
 /* Registered data is counted; blocks of expansions would be counted twice. */

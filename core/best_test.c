@@ -174,7 +174,7 @@ static void pop_one(struct lists *l)
 
 static void check(unsigned order, uint64_t seed)
 {
-    struct lists *l = g_new0(struct lists, 1);
+    g_autofree struct lists *l = g_new0(struct lists, 1);
     l->t = testing_init_policy(&machine, &policy, seed);
     l->view = testing_view(l->t, DUET_SUBMITTER);
     l->list = ((struct own *)l->t->core->policy_state)->lists[order];
@@ -196,7 +196,6 @@ static void check(unsigned order, uint64_t seed)
         g_assert_true(task == l->entries[0].task);
     }
     testing_fini(l->t);
-    g_free(l);
 }
 
 static void test_search(void)

@@ -44,20 +44,17 @@ static void test_values(void)
     g_assert_cmpuint((uintptr_t)duet_value(call.args, 1, sizeof many) % 16, ==, 0);
     g_assert_null(duet_value(call.args, 1, 8));
     g_assert_null(duet_value(call.args, 4, 8));
-    g_assert_cmpint(duet_values(&call, &got_letter, sizeof got_letter, NULL), ==, DUET_EINVAL);
-    SAYS("asks for 1 of the 4 values");
-    g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
-    SAYS("value 0 of the task has 1 bytes, and the kernel asks for 8");
+    FAILS(duet_values(&call, &got_letter, sizeof got_letter, NULL), DUET_EINVAL,
+          "asks for 1 of the 4 values");
+    FAILS(duet_values(&call, &got_flops, sizeof got_flops, NULL), DUET_EINVAL,
+          "value 0 of the task has 1 bytes, and the kernel asks for 8");
     g_assert_cmpint(duet_insert(t->core, plain, DUET_VALUE, &flops, sizeof flops, 0), ==, DUET_OK);
     call = call_of(t, hear());
-    g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, &got_flops, sizeof got_flops,
-                                NULL),
-                    ==, DUET_EINVAL);
-    SAYS("more than the 1 values");
+    FAILS(duet_values(&call, &got_flops, sizeof got_flops, &got_flops, sizeof got_flops, NULL),
+          DUET_EINVAL, "more than the 1 values");
     (void)testing_submit(t, plain, NULL, 0, NULL, 0, 0);
     call = call_of(t, hear());
-    g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
-    SAYS("was not given any");
+    FAILS(duet_values(&call, &got_flops, sizeof got_flops, NULL), DUET_EINVAL, "was not given any");
 }
 
 /* A list says what a description would. */
@@ -109,24 +106,19 @@ static void test_children(void)
 static void test_refusals(void)
 {
     OWNED(testing_end)
-    OWNED(testing_end)
     struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_ref *ref = (struct duet_ref *)(void *)t;
     const double flops = 1e6;
     struct duet_handle *h = testing_handle(t, BLOCK);
-    g_assert_cmpint(duet_insert(t->core, NULL, 0), ==, DUET_EINVAL);
-    TOLD(t->core, "needs a codelet");
-    g_assert_cmpint(duet_insert(t->core, t->any, DUET_REF, &ref, DUET_R, h, 4711, 0), ==,
-                    DUET_EINVAL);
-    TOLD(t->core, "item 3 of the list for a for_cpus task begins with 4711");
+    REFUSED(t->core, duet_insert(t->core, NULL, 0), DUET_EINVAL, "needs a codelet");
+    REFUSED(t->core, duet_insert(t->core, t->any, DUET_REF, &ref, DUET_R, h, 4711, 0), DUET_EINVAL,
+            "item 3 of the list for a for_cpus task begins with 4711");
     g_assert_null(ref);
     g_assert_cmpint(duet_insert(t->core, t->any, DUET_VALUE, NULL, sizeof flops, 0), ==,
                     DUET_EINVAL);
-    g_assert_cmpint(duet_insert(t->core, t->any, DUET_VALUE, &flops, (size_t)0, 0), ==,
-                    DUET_EINVAL);
-    TOLD(t->core, "value of 0 bytes");
-    g_assert_cmpint(duet_insert(t->core, t->any, DUET_R, NULL, 0), ==, DUET_EINVAL);
-    TOLD(t->core, "no handle");
+    REFUSED(t->core, duet_insert(t->core, t->any, DUET_VALUE, &flops, (size_t)0, 0), DUET_EINVAL,
+            "value of 0 bytes");
+    REFUSED(t->core, duet_insert(t->core, t->any, DUET_R, NULL, 0), DUET_EINVAL, "no handle");
     g_assert_cmpuint(atomic_load(&t->core->submitted), ==, 0);
 }
 

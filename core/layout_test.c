@@ -99,7 +99,7 @@ static void test_blocks(void)
                  {5, 4, 1, 7, 99, 1, 40, 4, 56},
                  {5, 4, 3, 7, 30, 3, 40, 4, 56}};
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct testing *t = start(true);
+        OWNED(testing_end) struct testing *t = start(true);
         g_assert_cmpint(duet_register_block(t->core, data, cases[i].rows, cases[i].cols,
                                             cases[i].planes, cases[i].ld, cases[i].plane,
                                             sizeof *data, &handle),
@@ -120,7 +120,6 @@ static void test_blocks(void)
                 g_assert_cmpuint(piece->from_pitch, ==, cases[i].pitch);
         }
         g_assert_cmpint(duet_unregister(t->core, handle), ==, DUET_OK);
-        testing_fini(t);
     }
 }
 

@@ -50,7 +50,7 @@ static void test_passed_on(void)
 static void test_no_slots(void)
 {
     char data[8];
-    struct testing *t = testing_init(&both, "eager", 1);
+    g_autofree struct testing *t = testing_init(&both, "eager", 1);
     struct duet__engine_ops few = *t->core->ops;
     few.pin = NULL;
     few.unpin = NULL;
@@ -62,7 +62,6 @@ static void test_no_slots(void)
     g_assert_cmpint(duet_unregister(t->core, testing_handle(t, BLOCK)), ==, DUET_OK);
     duet__core_free(t->core);
     g_assert_cmpuint(t->pins + t->unpins + t->forgotten, ==, 0);
-    g_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -73,7 +72,7 @@ static void test_no_slots(void)
  */
 static void test_marks(void)
 {
-    struct testing *t = testing_init(&both, "eager", 1);
+    g_autofree struct testing *t = testing_init(&both, "eager", 1);
     struct duet_handle *a = testing_handle(t, BLOCK), *b = testing_handle(t, BLOCK);
     (void)testing_handle(t, BLOCK);
     g_assert_true(duet__handle_mark(a) && duet__handle_mark(a) == duet__handle_mark(a));
@@ -87,7 +86,6 @@ static void test_marks(void)
     g_assert_cmpuint(t->last_forgotten, ==, number);
     duet__core_free(t->core);
     g_assert_cmpuint(t->forgotten, ==, 3);
-    g_free(t);
 }
 
 static _Atomic(void *) *seen_mark;
@@ -104,7 +102,7 @@ static int expand_once(struct duet_expansion *expansion, const struct duet_call 
 static void test_blocks(void)
 {
     _Atomic(void *) other = NULL;
-    struct testing *t = lost_start(&both, "eager");
+    g_autofree struct testing *t = lost_start(&both, "eager");
     const struct duet_codelet_desc desc = {.name = "whole", .expand = expand_once};
     struct duet_codelet *codelet = NULL;
     g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
@@ -120,7 +118,6 @@ static void test_blocks(void)
     testing_stop(t);
     duet__core_free(t->core);
     g_assert_cmpuint(t->forgotten, ==, 1);
-    g_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------- */

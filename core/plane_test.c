@@ -57,7 +57,7 @@ static void test_random(void)
 static void test_tiles(void)
 {
     enum { EDGE = 256, TILE = 64 };
-    struct plane plane = {0};
+    OWNED(duet__plane_fini) struct plane plane = {0};
     for (uint64_t row = 0; row < EDGE; row++)
         for (uint64_t col = 0; col < EDGE; col++) {
             const struct rectangle tile = {row * TILE, col * TILE, TILE, TILE};
@@ -69,7 +69,6 @@ static void test_tiles(void)
     for (uint64_t i = 0; i < EDGE; i++)
         duet__plane_remove(&plane, (struct rectangle){i * TILE, i * TILE, TILE, TILE});
     g_assert_null(duet__plane_find(&plane, (struct rectangle){TILE, TILE, TILE, TILE}));
-    duet__plane_fini(&plane);
 }
 
 TEST_MAIN(test_random, test_tiles)

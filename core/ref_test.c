@@ -237,10 +237,10 @@ static void test_sizes(void)
     OWNED(testing_end)
     struct testing *t = testing_init(&(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_handle *handle = testing_handle(t, BLOCK);
-    struct duet_access *accesses = g_new(struct duet_access, 65535);
+    g_autofree struct duet_access *accesses = g_new(struct duet_access, 65535);
     for (unsigned i = 0; i < 65535; i++)
         accesses[i] = (struct duet_access){handle, DUET_R};
-    char *args = g_malloc(100000);
+    g_autofree char *args = g_malloc(100000);
     for (unsigned i = 0; i < 100000; i++)
         args[i] = (char)(i % 251);
     t->hold = true;
@@ -262,8 +262,6 @@ static void test_sizes(void)
         duet_ref_free(ref);
     }
     duet_ref_free(first);
-    g_free(args);
-    g_free(accesses);
 }
 
 TEST_MAIN(test_scripts, test_fans, test_expansion, test_done, test_failure, test_refusals,

@@ -108,8 +108,8 @@ static void test_same(void)
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(configs); i++) {
         size_t plain_count, count;
-        struct duet_event *plain = run(configs[i], false, &plain_count);
-        struct duet_event *events = run(configs[i], true, &count);
+        g_autofree struct duet_event *plain = run(configs[i], false, &plain_count);
+        g_autofree struct duet_event *events = run(configs[i], true, &count);
         g_assert_cmpuint(count, ==, plain_count);
         for (size_t e = 0; e < count; e++) {
             g_assert_cmpint(events[e].kind, ==, plain[e].kind);
@@ -125,8 +125,6 @@ static void test_same(void)
             g_assert_cmpfloat(events[e].start_s, ==, plain[e].start_s);
             g_assert_cmpfloat(events[e].end_s, ==, plain[e].end_s);
         }
-        free(plain);
-        free(events);
     }
 }
 

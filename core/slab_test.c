@@ -31,7 +31,7 @@ static uint64_t largest_free(const struct slab *slab, const struct slab_block *a
 
 static void test_random(void)
 {
-    struct slab slab;
+    OWNED(duet__slab_fini) struct slab slab;
     struct slab_block *used[BLOCKS] = {NULL};
     uint64_t rng = 1, in_use = 0;
     unsigned refused = 0;
@@ -73,7 +73,6 @@ static void test_random(void)
     struct slab_block *all = duet__slab_alloc(&slab, slab.capacity_bytes);
     g_assert_nonnull(all);
     g_assert_cmpuint(all->offset, ==, 0);
-    duet__slab_fini(&slab);
 }
 
 /* Every order in which three neighbours can be freed gives one piece. */
@@ -82,7 +81,7 @@ static void test_joining(void)
     static const unsigned orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                           {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     for (unsigned o = 0; o < 6; o++) {
-        struct slab slab;
+        OWNED(duet__slab_fini) struct slab slab;
         struct slab_block *block[3];
         g_assert_cmpint(duet__slab_init(&slab, 6 * SLAB_ALIGN), ==, 0);
         for (unsigned i = 0; i < 3; i++)
@@ -91,14 +90,13 @@ static void test_joining(void)
         for (unsigned i = 0; i < 3; i++)
             duet__slab_free(&slab, block[orders[o][i]]);
         g_assert_nonnull(duet__slab_alloc(&slab, 6 * SLAB_ALIGN));
-        duet__slab_fini(&slab);
     }
 }
 
 /* A hole of any size takes a request of that very size, whatever other holes there are. */
 static void test_exact_fit(void)
 {
-    struct slab slab;
+    OWNED(duet__slab_fini) struct slab slab;
     struct slab_block *hole[64], *wall[64];
     g_assert_cmpint(duet__slab_init(&slab, 3000 * SLAB_ALIGN), ==, 0);
     for (unsigned i = 0; i < 64; i++) {
@@ -115,7 +113,6 @@ static void test_exact_fit(void)
         g_assert_nonnull(hole[i]);
     }
     g_assert_cmpuint(slab.used_bytes, ==, slab.capacity_bytes);
-    duet__slab_fini(&slab);
 }
 
 static void test_limits(void)

@@ -105,7 +105,7 @@ static void end(struct fabric *fabric, struct outcome *outcome)
     outcome->messages = fabric->messages;
     outcome->bytes = fabric->bytes;
     memcpy(outcome->received, fabric->received, sizeof fabric->received);
-    fabric_free(fabric);
+    fabric_free(&fabric);
     for (unsigned v = 0; v < VECTORS; v++)
         for (unsigned i = 0; i < WORDS; i++)
             g_assert_cmpuint(outcome->words[v][i], ==, outcome->expected[v]);

@@ -6,7 +6,7 @@
 
 static void test_tasks(void)
 {
-    struct duet__node_log log;
+    OWNED(duet__log_fini) struct duet__node_log log;
     duet__log_init(&log, true);
     duet__log_task(&log, 2, 7); /* nothing comes of it */
     duet__log_task(&log, 2, 8); /* becomes 3, and submits 4 */
@@ -15,20 +15,18 @@ static void test_tasks(void)
     assert(duet__log_turn(&log, 4) == 8 && duet__log_turn(&log, 5) == 11);
     duet__log_reset(&log);
     assert(duet__log_turn(&log, 5) == 0);
-    duet__log_fini(&log);
 }
 
 /* Data stays known when a measurement begins anew. */
 static void test_data(void)
 {
-    struct duet__node_log log;
+    OWNED(duet__log_fini) struct duet__node_log log;
     duet__log_init(&log, true);
     for (uint64_t handle = 1000; handle > 0; handle--)
         duet__log_datum(&log, handle, 1000 + handle);
     duet__log_reset(&log);
     assert(log.datum_count == 1000 && !log.lost);
     assert(log.data[0].handle == 1000 && log.data[0].tag == 2000 && log.data[999].handle == 1);
-    duet__log_fini(&log);
 }
 
 /* Counters are kept without records, too. */
@@ -38,7 +36,7 @@ static void test_messages(void)
                                       out = {.tag = 4, .bytes = 20, .to = 1},
                                       none = {.tag = 5, .bytes = 40, .to = 1, .failed = true};
     for (int records = 0; records < 2; records++) {
-        struct duet__node_log log;
+        OWNED(duet__log_fini) struct duet__node_log log;
         duet__log_init(&log, records);
         duet__log_message(&log, &in);
         duet__log_message(&log, &out);
@@ -48,7 +46,6 @@ static void test_messages(void)
         assert(!records || (log.messages[1].tag == 4 && log.messages[2].failed));
         duet__log_reset(&log);
         assert(!log.message_count && !log.bytes_out);
-        duet__log_fini(&log);
     }
 }
 

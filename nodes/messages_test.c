@@ -30,7 +30,7 @@ static void broadcast(struct node *node)
  */
 static void test_broadcast(void)
 {
-    struct fabric *fabric = fabric_new(8, 1);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(8, 1);
     run_nodes(fabric, (struct duet_grid){2, 4}, 0, broadcast, NULL);
     g_assert_cmpuint(fabric->messages, ==, 7 + 1);
     g_assert_cmpuint(fabric->bytes, ==, 8 * BYTES);
@@ -38,7 +38,6 @@ static void test_broadcast(void)
     for (unsigned to = 1; to < 8; to++)
         g_assert_cmpuint(fabric->received[parents[to]][to], ==, 1);
     g_assert_cmpuint(fabric->received[3][0], ==, 1);
-    fabric_free(fabric);
 }
 
 /* Nodes of tasks: the given one, the owner of written data, the owner of read data. */
@@ -72,13 +71,12 @@ static void places(struct node *node)
 
 static void test_places(void)
 {
-    struct fabric *fabric = fabric_new(3, 2);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(3, 2);
     run_nodes(fabric, (struct duet_grid){1, 3}, 1, places, NULL);
     static const unsigned received[3][3] = {{0, 0, 2}, {1, 0, 1}, {0, 1, 0}};
     for (unsigned from = 0; from < 3; from++)
         for (unsigned to = 0; to < 3; to++)
             g_assert_cmpuint(fabric->received[from][to], ==, received[from][to]);
-    fabric_free(fabric);
 }
 
 /*
@@ -108,7 +106,7 @@ static void reduce(struct node *node)
 
 static void test_reduce(void)
 {
-    struct fabric *fabric = fabric_new(5, 3);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(5, 3);
     run_nodes(fabric, (struct duet_grid){1, 5}, 0, reduce, NULL);
     g_assert_cmpuint(fabric->messages, ==, 4 + 2);
     g_assert_cmpuint(fabric->received[1][3], ==, 2);
@@ -117,7 +115,6 @@ static void test_reduce(void)
     g_assert_cmpuint(fabric->received[2][1], ==, 1);
     g_assert_cmpuint(fabric->received[3][2], ==, 1);
     g_assert_cmpuint(fabric->received[4][1], ==, 1);
-    fabric_free(fabric);
 }
 
 /* The application's own accesses. */
@@ -156,10 +153,9 @@ static void acquire(struct node *node)
 
 static void test_acquire(void)
 {
-    struct fabric *fabric = fabric_new(3, 4);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(3, 4);
     run_nodes(fabric, (struct duet_grid){1, 3}, 1, acquire, NULL);
     g_assert_cmpuint(fabric->messages, ==, 2 + 1 + 1);
-    fabric_free(fabric);
 }
 
 enum { WINDOW = 8 };
@@ -190,13 +186,12 @@ static void run_ahead(struct node *node)
 
 static void test_run_ahead(void)
 {
-    struct fabric *fabric = fabric_new(2, 5);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(2, 5);
     sem_t begun;
     fabric->window = WINDOW;
     (void)sem_init(&begun, 0, 0);
     run_nodes(fabric, (struct duet_grid){1, 2}, 0, run_ahead, &begun);
     (void)sem_destroy(&begun);
-    fabric_free(fabric);
 }
 
 /* Memory that was taken for a replica is given back with it. */
@@ -217,9 +212,8 @@ static void give_back(struct node *node)
 
 static void test_give_back(void)
 {
-    struct fabric *fabric = fabric_new(3, 6);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(3, 6);
     run_nodes(fabric, (struct duet_grid){3, 1}, 1, give_back, NULL);
-    fabric_free(fabric);
 }
 
 TEST_MAIN(test_broadcast, test_places, test_reduce, test_acquire, test_run_ahead, test_give_back)

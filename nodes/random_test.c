@@ -9,7 +9,7 @@ static void test_programs(void)
     uint64_t first = only ? g_ascii_strtoull(only, NULL, 10) : 0;
     struct tally tally = {0};
     for (uint64_t number = first; number < first + (only ? 1 : count); number++) {
-        struct cluster *cluster = g_new0(struct cluster, 1);
+        g_autofree struct cluster *cluster = g_new0(struct cluster, 1);
         struct program program = {.count = 1};
         draw(cluster, number);
         program.settings[0] = cluster->setting;
@@ -20,8 +20,7 @@ static void test_programs(void)
         (void)alarm(WATCHDOG_S);
         run_cluster(cluster, &tally);
         (void)alarm(0);
-        fabric_free(cluster->fabric);
-        g_free(cluster);
+        fabric_free(&cluster->fabric);
     }
     g_test_message("%u of %u programs ended well", tally.good, tally.runs);
     if (!only)

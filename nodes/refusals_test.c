@@ -37,12 +37,11 @@ static void fail(struct node *node)
 static void test_fail(void)
 {
     for (uint64_t seed = 0; seed < 5; seed++) {
-        struct fabric *fabric = fabric_new(4, seed);
+        OWNED(fabric_free) struct fabric *fabric = fabric_new(4, seed);
         run_nodes(fabric, (struct duet_grid){2, 2}, 1, fail, NULL);
         g_assert_cmpint(fabric->error, ==, DUET_ETASK);
         g_assert_cmpuint(fabric->failures, ==, 1);
         g_assert_cmpuint(fabric->failed_node, ==, 2);
-        fabric_free(fabric);
     }
 }
 
@@ -110,10 +109,9 @@ static void refuse(struct node *node)
 
 static void test_refuse(void)
 {
-    struct fabric *fabric = fabric_new(2, 1);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(2, 1);
     run_nodes(fabric, (struct duet_grid){1, 2}, 0, refuse, NULL);
     g_assert_cmpuint(fabric->messages, ==, 1);
-    fabric_free(fabric);
 }
 
 /* A reduction that one machine alone cannot do: others would wait for its sums. */
@@ -136,10 +134,9 @@ static void reduce_there(struct node *node)
 
 static void test_reduce_there(void)
 {
-    struct fabric *fabric = fabric_new(3, 1);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(3, 1);
     run_nodes(fabric, (struct duet_grid){1, 3}, 0, reduce_there, NULL);
     g_assert_cmpuint(fabric->failed_node, ==, 2);
-    fabric_free(fabric);
 }
 
 /* A task that the node where it runs refuses: others cannot know that, so the run ends. */
@@ -159,10 +156,9 @@ static void refuse_there(struct node *node)
 
 static void test_refuse_there(void)
 {
-    struct fabric *fabric = fabric_new(3, 1);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(3, 1);
     run_nodes(fabric, (struct duet_grid){1, 3}, 0, refuse_there, NULL);
     g_assert_cmpuint(fabric->failed_node, ==, 1);
-    fabric_free(fabric);
 }
 
 static bool waits(struct fabric *fabric)
@@ -198,11 +194,10 @@ static void two_threads(struct node *node)
 
 static void test_two_threads(void)
 {
-    struct fabric *fabric = fabric_new(2, 1);
+    OWNED(fabric_free) struct fabric *fabric = fabric_new(2, 1);
     (void)sem_init(&refused_second, 0, 0);
     run_nodes(fabric, (struct duet_grid){1, 2}, 0, two_threads, NULL);
     (void)sem_destroy(&refused_second);
-    fabric_free(fabric);
 }
 
 TEST_MAIN(test_fail, test_refuse, test_refuse_there, test_reduce_there, test_two_threads)

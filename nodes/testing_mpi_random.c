@@ -76,7 +76,7 @@ int duet__testing_random(unsigned first, unsigned count)
         g_autofree char *nodes =
             g_strdup_printf(grids[number % 3], g_getenv("OMPI_COMM_WORLD_SIZE"));
         draw(cluster, number);
-        fabric_free(cluster->fabric);
+        fabric_free(&cluster->fabric);
         cluster->fabric = g_new0(struct fabric, 1); /* which only says how many nodes there are */
         cluster->world.open = open_rank;
         cluster->setting.config.nodes = nodes;

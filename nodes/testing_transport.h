@@ -373,8 +373,9 @@ static inline void run_nodes(struct fabric *fabric, struct duet_grid grid, int g
 }
 
 /* Frees the fabric, when all of its nodes have closed: no message is left. */
-static inline void fabric_free(struct fabric *fabric)
+static inline void fabric_free(struct fabric **owned)
 {
+    struct fabric *fabric = *owned;
     pthread_mutex_lock(&fabric->lock);
     fabric->over = true;
     pthread_cond_broadcast(&fabric->changed);

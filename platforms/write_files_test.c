@@ -230,8 +230,8 @@ static void test_bad_drafts(void)
                                      away[] = {{1, 3, 1, {1e9, 0}, {1e9, 0}, 0, 0}},
                                      late[] = {{1, 0, 1, {1e9, INFINITY}, {1e9, 0}, 0, 0}},
                                      odd[] = {{2, 0, 1, {1e9, 0}, {1e9, 0}, 0, 0}};
-    struct folder folder = make_folder();
-    struct duet__calibration times = any_calibration(1);
+    OWNED(remove_folder) struct folder folder = make_folder();
+    OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(1);
     const struct duet__point far = simple_point(1e30, 1);
     struct duet__platform d;
 #define CHANGED(change, fragment)                                                                  \
@@ -269,8 +269,6 @@ static void test_bad_drafts(void)
     add_curve(&times, "far", "x5650", NULL, &far, 1);
     CHANGED(d.cores = 1, "mine.json: curves[5].points[0].work: 1e+30 is out of range");
 #undef CHANGED
-    duet__calibration_fini(&times);
-    remove_folder(&folder);
 }
 
 /* Numbers have the digits that people would write. */

@@ -35,7 +35,7 @@ static void write_xml(const struct duet_machine *m, const struct duet__platform 
 
 static void round_trip(const struct duet__platform *p, const struct duet__platform_options *options)
 {
-    struct place place = make_place();
+    OWNED(remove_place) struct place place = make_place();
     struct duet_machine m = build_with(p, options);
     struct duet_machine again, third;
     struct duet__platform *q;
@@ -58,7 +58,6 @@ static void round_trip(const struct duet__platform *p, const struct duet__platfo
     duet_machine_fini(&m);
     duet_machine_fini(&again);
     duet_machine_fini(&third);
-    remove_place(&place);
 }
 
 static void test_round_trips(void)
@@ -90,7 +89,7 @@ static void test_options(void)
                                                           .links = &link,
                                                           .link_count = 1};
     struct duet__platform_options apart = options;
-    struct place place = make_place();
+    OWNED(remove_place) struct place place = make_place();
     struct duet__platform *p = load("idgraf"), *q;
     struct duet_machine all = build(p, 2, 8), m = build_with(p, &options), n;
     write_xml(&all, NULL, place.xml);
@@ -123,7 +122,6 @@ static void test_options(void)
     duet__platform_free(q);
     duet_machine_fini(&all);
     duet_machine_fini(&m);
-    remove_place(&place);
 }
 
 static const char foreign[] =
@@ -147,7 +145,7 @@ static const char foreign[] =
 
 static void test_foreign(void)
 {
-    struct place place = make_place();
+    OWNED(remove_place) struct place place = make_place();
     struct duet__platform *p;
     struct duet_machine m;
     const struct duet_route *r;
@@ -171,14 +169,13 @@ static void test_foreign(void)
     g_assert_cmpstr(m.links[r->links[1]].name, ==, "bus_UP");
     duet_machine_fini(&m);
     duet__platform_free(p);
-    remove_place(&place);
 }
 
 static void test_write_errors(void)
 {
-    struct duet__platform *p = load("attila");
+    OWNED(free_platform) struct duet__platform *p = load("attila");
     struct duet_machine m = build(p, -1, -1);
-    struct place place = make_place();
+    OWNED(remove_place) struct place place = make_place();
     g_autofree char *old = NULL;
     FAILS(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", hear()), DUET_EIO,
           "cannot write /nonexistent/a.xml");
@@ -191,8 +188,6 @@ static void test_write_errors(void)
     g_assert_true(g_file_get_contents(place.xml, &old, NULL, NULL));
     g_assert_cmpstr(old, ==, "old");
     duet_machine_fini(&m);
-    duet__platform_free(p);
-    remove_place(&place);
 }
 
 TEST_MAIN(test_round_trips, test_options, test_foreign, test_write_errors)

@@ -44,18 +44,15 @@ static void subprocess_patience(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
     struct message message = {.core = testing_open(&t)};
-    struct duet_runtime *core = message.core;
-    struct duet_access access = {.mode = DUET_RW};
+    OWNED(testing_close) struct duet_runtime *core = message.core;
     const struct duet_codelet *codelet = testing_codelet(core, "add", add_one, NULL);
-    testing_must(core,
-                 duet_register_vector(core, &message.cell, 1, sizeof message.cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &message.cell, 1), DUET_RW};
     message.ear = testing_listen();
     testing_must(core, duet__acquire_submit(core, access.handle, DUET_W, 0, granted, &message));
     testing_submit(core, codelet, &access, 1, NULL, 0);
     testing_must(core, duet_wait(core));
     g_assert_cmpuint(message.cell, ==, 8);
     g_assert_cmpint(pthread_join(message.carrier, NULL), ==, 0);
-    duet__core_free(core);
 }
 
 static void test_patience(void)

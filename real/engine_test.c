@@ -32,8 +32,7 @@ static void test_many_accesses(void)
     for (unsigned c = 0; c < WIDE; c++) {
         cells[c] = expected[c] = c;
         accesses[c].mode = c + 1 == WIDE ? DUET_RW : DUET_R;
-        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c],
-                                                &accesses[c].handle));
+        accesses[c].handle = testing_cells(core, &cells[c], 1);
     }
     for (unsigned count = WIDE; count > 0; count--) {
         testing_submit(core, codelet, &accesses[WIDE - count], count, NULL, 0);
@@ -84,7 +83,7 @@ static unsigned handle_of(uint64_t i, unsigned which)
  */
 static void check_dates(const struct duet_runtime *core, double end_s)
 {
-    struct duet_event *events = NULL;
+    g_autofree struct duet_event *events = NULL;
     size_t count = 0;
     double free_s[8] = {0}, written_s[DATED] = {0};
     g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
@@ -105,7 +104,6 @@ static void check_dates(const struct duet_runtime *core, double end_s)
         for (unsigned which = 0; which < 2; which++)
             written_s[handle_of(event->id, which)] = event->end_s;
     }
-    free(events);
 }
 
 static void test_dates(void)
@@ -117,7 +115,7 @@ static void test_dates(void)
     uint64_t cells[DATED] = {0};
     struct duet_handle *handles[DATED];
     for (unsigned c = 0; c < DATED; c++)
-        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+        handles[c] = testing_cells(core, &cells[c], 1);
     for (uint64_t id = 1; id <= STEPS; id++) {
         const struct duet_access accesses[] = {{handles[handle_of(id, 0)], DUET_RW},
                                                {handles[handle_of(id, 1)], DUET_RW}};
@@ -192,9 +190,8 @@ static void test_dates_of_inputs(void)
     struct testing t = {.cpus = 2, .gpus = 1, .own_policy = &late, .record = true};
     atomic_store(&arrived, 0);
     OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
-    struct duet_handle *handle;
     uint64_t cell = 0;
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
+    struct duet_handle *handle = testing_cells(core, &cell, 1);
     submit_pinned(core, testing_codelet(core, "write", mix_all, "cuda"), handle, DUET_RW, GPU);
     struct duet_codelet *count = testing_codelet(core, "count", testing_count, "cpu");
     submit_pinned(core, count, handle, DUET_R, 0);
@@ -214,9 +211,8 @@ static void test_dates_of_wakes(void)
     struct testing t = {.cpus = 2, .own_policy = &slow, .record = true};
     OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, "cpu");
-    struct duet_handle *handle;
     uint64_t cell = 0;
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
+    struct duet_handle *handle = testing_cells(core, &cell, 1);
     uint64_t steps;
     while (duet_worker_scheduling(core, &steps) != DUET_NO_WORKER) /* until all are idle */
         testing_sleep(1e-4);
@@ -242,8 +238,7 @@ static void test_error(void)
     struct duet_codelet *good = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
-    struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
     testing_submit(core, bad, &access, 1, NULL, 0);
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
@@ -279,9 +274,7 @@ static void submit_chains(struct duet_runtime *core, unsigned cpus, _Atomic(int)
     struct duet_codelet *first = testing_codelet(core, "hold_up", hold_up, NULL);
     struct duet_codelet *rest = testing_codelet(core, "count", testing_count, NULL);
     for (unsigned c = 0; c < cpus; c++) {
-        struct duet_access access = {.mode = DUET_RW};
-        testing_must(core,
-                     duet_register_vector(core, &cells[c], 1, sizeof cells[c], &access.handle));
+        struct duet_access access = {testing_cells(core, &cells[c], 1), DUET_RW};
         testing_submit(core, first, &access, 1, &gate, sizeof gate);
         for (unsigned i = 0; i < 200; i++)
             testing_submit(core, rest, &access, 1, &calls, sizeof calls);

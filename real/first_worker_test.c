@@ -85,9 +85,7 @@ static void *submit_and_wait(void *argument)
 {
     const struct submitter *self = argument;
     uint64_t cell = 0;
-    struct duet_access access = {.mode = DUET_RW};
-    testing_must(self->core,
-                 duet_register_vector(self->core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(self->core, &cell, 1), DUET_RW};
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i <= round % 5; i++)
             testing_submit(self->core, self->codelet, &access, i % 2, &self->calls,
@@ -154,8 +152,7 @@ static void test_left_over(void)
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
-    struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
     for (int round = 1; round <= 5; round++) {
         for (unsigned i = 0; i < 100; i++)
             testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
@@ -215,9 +212,8 @@ static void test_gives_way(void)
     for (unsigned round = 0; round < 5 || !here; round++) {
         _Atomic(int) state = 0, *counter = &state;
         uint64_t cell = 0;
-        struct duet_access access = {.mode = DUET_RW};
         pthread_t thread = {0}, *to = &thread, opener;
-        testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+        struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
         testing_submit(core, gate, &access, 1, &counter, sizeof counter);
         testing_until(&state, 10);
         testing_submit(core, where, &access, 1, &to, sizeof to);
@@ -292,7 +288,7 @@ static void test_only_child(void)
     uint64_t cell = 0;
     struct family family = {&calls, testing_codelet(core, "count", testing_count, NULL), NULL};
     struct duet_codelet *codelet = testing_codelet(core, "outlast", outlast_child, NULL);
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &family.handle));
+    family.handle = testing_cells(core, &cell, 1);
     for (unsigned round = 0; round < 20; round++) {
         atomic_store(&calls, 0);
         testing_submit(core, codelet, NULL, 0, &family, sizeof family);
@@ -333,8 +329,7 @@ static void test_no_wait_inside(void)
         struct testing t = {.cpus = 1, .gpus = i % 2};
         OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         uint64_t cell = 0;
-        struct duet_handle *handle;
-        testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
+        struct duet_handle *handle = testing_cells(core, &cell, 1);
         testing_submit(core,
                        testing_codelet(core, "kernel", kernels[i / 2].run, i % 2 ? "cuda" : "cpu"),
                        NULL, 0, &handle, sizeof handle);
@@ -363,7 +358,7 @@ static int wait_elsewhere(const struct duet_call *call)
 static void test_wait_elsewhere(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t), *second = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t), *second = testing_open(&t);
     _Atomic(int) calls = 0;
     struct {
         struct duet_runtime *core;
@@ -377,8 +372,6 @@ static void test_wait_elsewhere(void)
                        NULL, 0, &other, sizeof other);
     testing_must(core, duet_wait(core));
     g_assert_cmpint(atomic_load(&calls), ==, 10);
-    duet__core_free(core);
-    duet__core_free(second);
 }
 
 TEST_MAIN(test_waiting_thread_runs, test_held, test_several_threads, test_window, test_left_over,

@@ -155,7 +155,7 @@ static void test_many(void)
         arrays[i] = (struct duet_array){&numbers[i], 1, 1, 1, sizeof(uint64_t)};
     }
     testing_must(core, duet_register_arrays(core, arrays, MANY, &accesses[0].handle));
-    testing_must(core, duet_register_vector(core, &sum, 1, sizeof sum, &accesses[1].handle));
+    accesses[1].handle = testing_cells(core, &sum, 1);
     testing_submit(core, testing_codelet(core, "cpu", count_buffers, "cpu"), accesses, 2, NULL, 0);
     testing_submit(core, testing_codelet(core, "gpu", count_buffers, "cuda"), accesses, 2, NULL, 0);
     testing_must(core, duet_unregister(core, accesses[1].handle));

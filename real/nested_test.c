@@ -220,7 +220,7 @@ static void learn(struct duet_runtime *core, struct order *order)
 /* The records of the recursion: all that ran since the date, each once, one after another. */
 static void check_records(struct duet_runtime *core, double since_s)
 {
-    struct duet_event *events = NULL;
+    g_autofree struct duet_event *events = NULL;
     size_t count, found = 0;
     testing_must(core, duet_trace_events(core, &events, &count));
     double end_s = 0;
@@ -238,7 +238,6 @@ static void check_records(struct duet_runtime *core, double since_s)
             g_assert_cmpuint(events[j].id, !=, events[i].id);
     }
     g_assert_cmpuint(found, ==, ORDERED);
-    free(events);
 }
 
 /* Returns the number of tasks that the worker has kept to itself. */

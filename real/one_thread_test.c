@@ -124,8 +124,8 @@ static void subprocess_crowd(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = 0.1, .real = true};
     const long threads = 2 * sysconf(_SC_NPROCESSORS_ONLN) + 1;
-    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
-    struct duet_runtime *core = testing_open(&t);
+    g_autofree pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "long", run_long, NULL);
     for (long i = 0; i < threads; i++)
         g_assert_cmpint(pthread_create(&ids[i], NULL, spin, NULL), ==, 0);
@@ -134,8 +134,6 @@ static void subprocess_crowd(void)
     atomic_store(&enough, true);
     for (long i = 0; i < threads; i++)
         g_assert_cmpint(pthread_join(ids[i], NULL), ==, 0);
-    duet__core_free(core);
-    free(ids);
 }
 
 static void test_crowd(void)

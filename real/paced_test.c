@@ -8,7 +8,7 @@ enum { TASKS = 200 };
 
 static void check_events(const struct duet_runtime *core, const struct testing *t)
 {
-    struct duet_event *events = NULL;
+    g_autofree struct duet_event *events = NULL;
     size_t count = 0, kernels = 0;
     double free_s[4] = {0}, chain_s = 0;
     g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
@@ -28,7 +28,6 @@ static void check_events(const struct duet_runtime *core, const struct testing *
         }
     }
     g_assert_cmpuint(kernels, ==, TASKS);
-    free(events);
 }
 
 static void run(unsigned cpus, unsigned gpus, double scale)
@@ -42,8 +41,7 @@ static void run(unsigned cpus, unsigned gpus, double scale)
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 42;
-    struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
     for (unsigned i = 0; i < TASKS; i++)
         testing_submit(core, codelet, &access, i % 2, &counter, sizeof counter);
     testing_must(core, duet_wait(core));

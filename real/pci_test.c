@@ -177,7 +177,7 @@ static char *random_text(GRand *random)
 /* Whatever the files say: figures are sane. */
 static void test_random(void)
 {
-    GRand *random = g_rand_new_with_seed(20261121);
+    g_autoptr(GRand) random = g_rand_new_with_seed(20261121);
     for (unsigned round = 0; round < 60; round++) {
         OWNED(drop_folder) char *root = testing_tree();
         const char *const places[] = {
@@ -204,7 +204,6 @@ static void test_random(void)
             g_assert_cmpuint(path.ports[i].lanes, <=, 32);
         }
     }
-    g_rand_free(random);
 }
 
 TEST_MAIN(test_switch, test_speeds, test_tunnel, test_odd_paths, test_deep, test_long_list,

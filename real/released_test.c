@@ -34,13 +34,6 @@ static void expect(const struct records *records, const struct duet_event *event
     g_assert_cmpuint(event->released_by, ==, by ? by - records->events + 1 : 0);
 }
 
-static struct duet_handle *cell(struct duet_runtime *core, uint64_t *value)
-{
-    struct duet_handle *handle;
-    testing_must(core, duet_register_vector(core, value, 1, sizeof *value, &handle));
-    return handle;
-}
-
 /* Number up to which the application lets tasks go on. */
 static _Atomic(int) allowed;
 
@@ -71,8 +64,8 @@ static void test_fan_in(void)
     OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_codelet *codelet = testing_codelet(core, "turn", wait_turn, "cpu");
     uint64_t values[2] = {0};
-    const struct duet_access a = {cell(core, &values[0]), DUET_RW},
-                             b = {cell(core, &values[1]), DUET_RW}, both[] = {a, b};
+    const struct duet_access a = {testing_cells(core, &values[0], 1), DUET_RW},
+                             b = {testing_cells(core, &values[1], 1), DUET_RW}, both[] = {a, b};
     atomic_store(&allowed, 0);
     submit(core, codelet, 2, &a, 1);
     submit(core, codelet, 1, &b, 1);
@@ -102,7 +95,7 @@ static void test_copy(void)
     const struct duet_codelet *cpu = testing_codelet(core, "cpu", wait_turn, "cpu"),
                               *gpu = testing_codelet(core, "gpu", wait_turn, "cuda");
     uint64_t value = 0;
-    const struct duet_access access = {cell(core, &value), DUET_RW};
+    const struct duet_access access = {testing_cells(core, &value, 1), DUET_RW};
     atomic_store(&allowed, 0);
     submit(core, cpu, 1, &access, 1);
     submit(core, gpu, 0, &access, 1);

@@ -134,6 +134,14 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
     return codelet;
 }
 
+static inline struct duet_handle *testing_cells(struct duet_runtime *core, uint64_t *cells,
+                                                size_t count)
+{
+    struct duet_handle *handle = NULL;
+    testing_must(core, duet_register_vector(core, cells, count, sizeof *cells, &handle));
+    return handle;
+}
+
 /* Submits a task on up to `count` handles, whose arguments are `bytes` at args. */
 static inline void testing_submit(struct duet_runtime *core, const struct duet_codelet *codelet,
                                   const struct duet_access *accesses, size_t count,

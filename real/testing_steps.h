@@ -75,7 +75,7 @@ static inline struct duet_stats run_steps(struct testing *t, uint64_t seed, int 
     uint64_t cells[CELLS], expected[CELLS];
     for (unsigned c = 0; c < CELLS; c++) {
         cells[c] = expected[c] = c;
-        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+        handles[c] = testing_cells(core, &cells[c], 1);
     }
     oracle(expected, seed);
     for (unsigned s = 0; s < STEPS; s++) {

@@ -266,7 +266,7 @@ static void check_machine(struct dealt *d)
 
 static void test_deal_random(void)
 {
-    GRand *random = g_rand_new_with_seed(20261121);
+    g_autoptr(GRand) random = g_rand_new_with_seed(20261121);
     for (unsigned round = 0; round < 300; round++) {
         struct dealt d;
         draw(random, &d);
@@ -275,7 +275,6 @@ static void test_deal_random(void)
         check_machine(&d);
         testing_end(&d.t);
     }
-    g_rand_free(random);
 }
 
 /* In a process of its own, which is bound then: the part's first processor. */

@@ -15,8 +15,7 @@ static double stuck(unsigned cpus, unsigned gpus, double watchdog_s)
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
-    struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
     testing_must(core, duet_acquire(core, access.handle, DUET_RW));
     testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
     double start_s = duet_now(core);
@@ -75,9 +74,8 @@ static void test_all_are_told(void)
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
-    struct duet_access access = {.mode = DUET_RW};
     struct waiter waiters[3];
-    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
+    struct duet_access access = {testing_cells(core, &cell, 1), DUET_RW};
     testing_must(core, duet_acquire(core, access.handle, DUET_RW));
     testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
     for (unsigned i = 0; i < G_N_ELEMENTS(waiters); i++) {
@@ -143,7 +141,7 @@ static void test_in_time(void)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
     pthread_t other;
-    testing_must(held.core, duet_register_vector(held.core, &cell, 1, sizeof cell, &held.handle));
+    held.handle = testing_cells(held.core, &cell, 1);
     testing_must(held.core, duet_acquire(held.core, held.handle, DUET_RW));
     struct duet_access access = {held.handle, DUET_RW};
     testing_submit(held.core, codelet, &access, 1, &counter, sizeof counter);

@@ -93,7 +93,7 @@ static void check_svg(const struct duet__recording *recording, const char *title
 /* The CSV has a line for each event, with the names of its places. */
 static void test_csv(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = NULL;
     size_t size = 0;
@@ -113,7 +113,6 @@ static void test_csv(void)
                             : "");
         g_assert_cmpfloat_with_epsilon(g_ascii_strtod(cells[7], NULL), event->end_s, 1e-12);
     }
-    sample_fini(&sample);
 }
 
 static void test_svg(void)

@@ -66,7 +66,7 @@ static void test_mutated(void)
 {
     const char *wanted = g_getenv("DUET_TEST_LONG");
     const unsigned long rounds = wanted ? strtoul(wanted, NULL, 10) : 20000;
-    GRand *random = g_rand_new_with_seed(37);
+    g_autoptr(GRand) random = g_rand_new_with_seed(37);
     unsigned long good = 0;
     for (unsigned long i = 0; i < rounds; i++) {
         g_autoptr(GString) text = g_string_new(small);
@@ -83,7 +83,6 @@ static void test_mutated(void)
         duet__schedule_free(schedule);
     }
     g_assert_cmpuint(good, >, rounds / 100);
-    g_rand_free(random);
 }
 
 /* A plan has the tasks that ran and have planned dates, whatever numbers they have in the run, by

@@ -131,7 +131,7 @@ static uint64_t calls_of(unsigned n)
 /* Pieces of a task follow each other, what is said of them is what is counted. */
 static void check_records(const struct world *world, uint64_t tasks)
 {
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     struct duet_stats stats;
     size_t count, whole = 0;
     double busy_s = 0;
@@ -154,7 +154,6 @@ static void check_records(const struct world *world, uint64_t tasks)
         g_assert_cmpfloat(stats.makespan_s, >=, least_s * (1 - 1e-9));
         g_assert_cmpfloat(stats.makespan_s, <, 2 * least_s + 20e-6);
     }
-    free(events);
 }
 
 static void recursion(struct world *world)
@@ -221,7 +220,7 @@ static void digest(const void *like, FILE *out)
 {
     struct world own = *(const struct world *)like, *world = &own;
     uint64_t value;
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     size_t count;
     double sum = 0;
     const struct call root = {.n = 12, .value = &value};
@@ -233,7 +232,6 @@ static void digest(const void *like, FILE *out)
     for (size_t i = 0; i < count; i++)
         sum = fma(sum, 0.99, events[i].start_s + events[i].worker * (double)events[i].id);
     (void)fprintf(out, "%.17g", sum);
-    free(events);
 }
 
 /* A second run is the same to the last digit. */
@@ -429,7 +427,7 @@ static void on_fiber(struct world *world)
     open_world(world);
     if (world->simulate)
         return;
-    char *stack = malloc(BYTES);
+    g_autofree char *stack = malloc(BYTES);
     (void)make(world, "deeper", deeper, NULL);
     fiber.world = world;
     g_assert_cmpint(getcontext(&fiber.own), ==, 0);
@@ -439,7 +437,6 @@ static void on_fiber(struct world *world)
     makecontext(&fiber.own, wait_on_fiber, 0);
     g_assert_cmpint(swapcontext(&fiber.caller, &fiber.own), ==, 0);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_OK);
-    free(stack);
 }
 
 /* Waits for a child, which writes nowhere: it may run after a wait that is refused. */

@@ -85,8 +85,8 @@ static void test_noise(void)
  */
 static void test_deviation(void)
 {
-    GByteArray *bytes = lab_fork(draw, &(struct noisy){"eager", "cpu0", 1, false, 0, 7});
-    GByteArray *seed = lab_fork(draw, &(struct noisy){"eager", "cpu0", 1, false, 0, 8});
+    g_autoptr(GByteArray) bytes = lab_fork(draw, &(struct noisy){"eager", "cpu0", 1, false, 0, 7});
+    g_autoptr(GByteArray) seed = lab_fork(draw, &(struct noisy){"eager", "cpu0", 1, false, 0, 8});
     const double *seconds = draws(bytes);
     double sum = 0, squares = 0;
     unsigned equal = 0;
@@ -99,8 +99,6 @@ static void test_deviation(void)
     g_assert_cmpfloat(fabs(sum / DRAWS - MEAN_S), <, 0.05 * DEVIATION_S);
     g_assert_cmpfloat(fabs(sqrt(squares / DRAWS) - DEVIATION_S), <, 0.05 * DEVIATION_S);
     g_assert_cmpuint(equal, <, 3);
-    g_byte_array_unref(bytes);
-    g_byte_array_unref(seed);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -176,11 +174,9 @@ static void everything(const void *policy, FILE *out)
 /* Runs are repeatable to the bit. */
 static void test_again(const void *policy)
 {
-    GByteArray *first = lab_fork(everything, policy);
-    GByteArray *again = lab_fork(everything, policy);
+    g_autoptr(GByteArray) first = lab_fork(everything, policy);
+    g_autoptr(GByteArray) again = lab_fork(everything, policy);
     g_assert_cmpmem(first->data, first->len, again->data, again->len);
-    g_byte_array_unref(first);
-    g_byte_array_unref(again);
 }
 
 int main(int argc, char **argv)

@@ -87,7 +87,7 @@ static struct duet_handle *data_of(struct cluster_lab *cluster, unsigned node, u
 static void expect_task(struct cluster_lab *cluster, unsigned node, unsigned number, double start_s,
                         double end_s)
 {
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     size_t count, tasks = 0, i = 0;
     g_assert_cmpint(duet_trace_events(cluster->cores[node], &events, &count), ==, DUET_OK);
     while (i < count && (events[i].kind != DUET_EVENT_TASK || ++tasks < number))
@@ -95,7 +95,6 @@ static void expect_task(struct cluster_lab *cluster, unsigned node, unsigned num
     g_assert_cmpuint(i, <, count);
     assert_seconds(events[i].start_s, start_s);
     assert_seconds(events[i].end_s, end_s);
-    free(events);
 }
 
 static void finish(struct cluster_lab *cluster)
@@ -109,7 +108,7 @@ static void finish(struct cluster_lab *cluster)
 /* One message of each kind, the second when the first is done. */
 static void test_lone(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *few = data_of(&c, 0, 100000), *many = data_of(&c, 1, 200000);
     struct duet_handle *last = data_of(&c, 2, 8);
     task(&c, 1e-3, 1, few, DUET_RW);
@@ -120,7 +119,6 @@ static void test_lone(void)
     expect_task(&c, 1, 1, 1.114e-3, 2.114e-3); /* 2 + 10 + 100 + 2 us later */
     expect_task(&c, 2, 1, 2.333e-3, 3.333e-3); /* 2 + 10 + 5 + 200 + 2 */
     assert_seconds(duet_now(c.lab.duet), 3.333e-3);
-    close_lab(&c);
 }
 
 /*
@@ -130,7 +128,7 @@ static void test_lone(void)
  */
 static void test_two_out(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 0, 50000), *b = data_of(&c, 0, 50000);
     struct duet_handle *other = data_of(&c, 1, 50000), *home = data_of(&c, 0, 8);
     struct duet_handle *one = data_of(&c, 1, 8), *two = data_of(&c, 2, 8);
@@ -141,7 +139,6 @@ static void test_two_out(void)
     expect_task(&c, 1, 1, 112e-6, 1.112e-3);
     expect_task(&c, 2, 1, 114e-6, 1.114e-3);
     expect_task(&c, 0, 1, 64e-6, 1.064e-3);
-    close_lab(&c);
 }
 
 /*
@@ -150,7 +147,7 @@ static void test_two_out(void)
  */
 static void test_two_in(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 1, 50000), *b = data_of(&c, 2, 50000);
     struct duet_handle *one = data_of(&c, 0, 8), *two = data_of(&c, 0, 8);
     task(&c, 1e-6, 2, a, DUET_R, one, DUET_RW);
@@ -158,7 +155,6 @@ static void test_two_in(void)
     finish(&c);
     expect_task(&c, 0, 1, 114e-6, 115e-6);
     expect_task(&c, 0, 2, 116e-6, 117e-6);
-    close_lab(&c);
 }
 
 /* The number-th message (from 1) that arrived on node 1. */
@@ -179,7 +175,7 @@ static void expect_message(struct cluster_lab *cluster, unsigned number, double 
  */
 static void test_late_receiver(void)
 {
-    struct cluster_lab c = open_lab(1e-3, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(1e-3, 0, 0);
     struct duet_handle *few = data_of(&c, 0, 50000), *many = data_of(&c, 0, 2000000);
     struct duet_handle *own = data_of(&c, 1, 8), *next = data_of(&c, 1, 8);
     for (unsigned i = 0; i < 3; i++)
@@ -191,7 +187,6 @@ static void test_late_receiver(void)
     expect_message(&c, 2, 2e-3, 8.017e-3); /* 6 ms, 5 + 10 us, 2 ms, 2 us */
     expect_task(&c, 1, 4, 5e-3, 5.1e-3);
     expect_task(&c, 1, 5, 8.017e-3, 8.117e-3);
-    close_lab(&c);
 }
 
 /*
@@ -200,7 +195,7 @@ static void test_late_receiver(void)
  */
 static void test_versions(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *late = data_of(&c, 0, 8), *home = data_of(&c, 0, 8);
     struct duet_handle *data = data_of(&c, 1, 50000);
     struct duet_handle *one = data_of(&c, 2, 8), *two = data_of(&c, 2, 8);
@@ -213,13 +208,12 @@ static void test_versions(void)
     finish(&c);
     expect_task(&c, 2, 1, 1.064e-3, 2.064e-3); /* 2 + 10 + 50 + 2 us later */
     expect_task(&c, 2, 2, 1.001078008, 1.003078008);
-    close_lab(&c);
 }
 
 /* Submitting no task takes time, but passing one over does: 1 ms for each of the three. */
 static void test_passed(void)
 {
-    struct cluster_lab c = open_lab(0, 1e-3, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 1e-3, 0);
     struct duet_handle *here = data_of(&c, 0, 8), *there = data_of(&c, 1, 8);
     for (unsigned i = 0; i < 3; i++)
         task(&c, 1e-3, 1, here, DUET_RW);
@@ -227,7 +221,6 @@ static void test_passed(void)
     finish(&c);
     expect_task(&c, 0, 3, 2e-3, 3e-3);
     expect_task(&c, 1, 1, 3e-3, 4e-3);
-    close_lab(&c);
 }
 
 /* A network without latency. */
@@ -243,7 +236,7 @@ static const struct duet__network quick = {.kind = DUET__NETWORK_SWITCH,
 static void test_sleep(void)
 {
     const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6}};
-    struct cluster_lab c = open_on(&options, &quick);
+    OWNED(close_lab) struct cluster_lab c = open_on(&options, &quick);
     struct duet_handle *few = data_of(&c, 0, 50000), *own = data_of(&c, 1, 8);
     double looks_s = 20e-6;
     task(&c, 1e-3, 1, few, DUET_RW);
@@ -253,21 +246,19 @@ static void test_sleep(void)
         looks_s += fmin(looks_s / 8, 100e-6) + 5e-6;
     expect_message(&c, 1, 1.005e-3, looks_s + 2e-6);
     expect_task(&c, 1, 1, looks_s + 7e-6, looks_s + 1.007e-3);
-    close_lab(&c);
 }
 
 /* Node 1 asks for the message at 2 ms: its thread is awake since when it comes, 15 us later. */
 static void test_late_sleep(void)
 {
     const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6, .submit_s = 1e-3}};
-    struct cluster_lab c = open_on(&options, &quick);
+    OWNED(close_lab) struct cluster_lab c = open_on(&options, &quick);
     struct duet_handle *few = data_of(&c, 0, 1000), *own = data_of(&c, 1, 8);
     task(&c, 1.002e-3, 1, few, DUET_RW); /* from 1.005 ms on, then node 0's thread wakes */
     task(&c, 1e-3, 1, own, DUET_RW);
     task(&c, 1e-3, 2, few, DUET_R, own, DUET_RW);
     finish(&c);
     expect_message(&c, 1, 2.012e-3, 2.017e-3);
-    close_lab(&c);
 }
 
 /*
@@ -276,7 +267,7 @@ static void test_late_sleep(void)
  */
 static void test_path(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *data = data_of(&c, 0, 8), *own = data_of(&c, 1, 8);
     duet__nodes_keep_path(c.nodes);
     for (unsigned i = 0; i < 3; i++) {
@@ -286,13 +277,12 @@ static void test_path(void)
     finish(&c);
     assert_seconds(duet__nodes_path_s(c.nodes), 31e-3);
     g_assert_cmpfloat(duet_now(c.lab.duet), <, 32e-3);
-    close_lab(&c);
 }
 
 /* A window of 8 tasks a node: the run goes on while its application's thread waits for one. */
 static void test_window(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 8);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 8);
     struct duet_handle *a = data_of(&c, 0, 1000), *b = data_of(&c, 1, 1000);
     for (unsigned i = 0; i < 50; i++) { /* each 15 us after the other: 2 + 10 + 1 + 2 */
         task(&c, 1e-3, 2, b, DUET_R, a, DUET_RW);
@@ -300,13 +290,12 @@ static void test_window(void)
     }
     finish(&c);
     expect_task(&c, 1, 50, 99 * 1.015e-3 + 15e-6, 99 * 1.015e-3 + 1.015e-3);
-    close_lab(&c);
 }
 
 /* A node that fails ends all, while messages wait and are on their way; more is refused. */
 static void test_failure(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 0, 500000), *b = data_of(&c, 1, 8), *d = data_of(&c, 2, 8);
     task(&c, 1e-3, 2, a, DUET_R, b, DUET_RW);
     task(&c, 1e-3, 2, b, DUET_R, d, DUET_RW);
@@ -316,7 +305,6 @@ static void test_failure(void)
     g_assert_cmpstr(duet_last_message(c.lab.duet), ==, "node 1: its disk is full");
     for (unsigned n = 0; n < NODES; n++)
         g_assert_true(duet__finished(c.cores[n]));
-    close_lab(&c);
 }
 
 static void keep(void *arg, struct duet__acquisition *acquisition, int status)
@@ -327,7 +315,7 @@ static void keep(void *arg, struct duet__acquisition *acquisition, int status)
 /* A node on which nothing goes on is named; when it does, all is well. */
 static void test_stuck(void)
 {
-    struct cluster_lab c = open_lab(0, 0, 0);
+    OWNED(close_lab) struct cluster_lab c = open_lab(0, 0, 0);
     struct duet__acquisition *kept = NULL;
     struct duet_handle *own, *last = data_of(&c, 2, 8);
     g_assert_cmpint(duet_register_vector(c.cores[1], NULL, 8, 1, &own), ==, DUET_OK);
@@ -339,7 +327,6 @@ static void test_stuck(void)
     duet__acquisition_end(kept, 1, DUET_OK);
     finish(&c);
     expect_task(&c, 2, 1, 0, 1e-3);
-    close_lab(&c);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -418,7 +405,7 @@ static void run_random(const void *argument, FILE *out)
                                                   .push_s = 2e-7,
                                                   .wake_s = 1e-6 * duet_random_below(&rng, 3)}};
     const unsigned fails = seed % 3 ? UINT_MAX : STEPS / 2;
-    struct cluster_lab c = open_on(&options, &network);
+    OWNED(close_lab) struct cluster_lab c = open_on(&options, &network);
     struct duet_codelet *clear = lab_codelet(&c.lab, "clear", NULL, short_cost);
     struct duet_codelet *add = lab_codelet(&c.lab, "add", NULL, short_cost);
     struct duet_handle *data[DATA];
@@ -435,30 +422,27 @@ static void run_random(const void *argument, FILE *out)
     error = duet_wait(c.lab.duet);
     g_assert_cmpint(error, ==, fails < STEPS ? DUET_EIO : DUET_OK);
     for (unsigned n = 0; n < NODES; n++) {
-        struct duet_event *events;
+        g_autofree struct duet_event *events = NULL;
         size_t count;
         g_assert_true(duet__finished(c.cores[n]));
         g_assert_cmpint(duet_trace_events(c.cores[n], &events, &count), ==, DUET_OK);
         for (size_t i = 0; i < count; i++)
             fprintf(out, "%u %d %llu %a %a\n", n, (int)events[i].kind,
                     (unsigned long long)events[i].id, events[i].start_s, events[i].end_s);
-        free(events);
     }
     for (unsigned i = 0; i < DATA; i++)
         (void)duet_unregister(c.lab.duet, data[i]);
-    close_lab(&c);
 }
 
 /* Random messages end, and the same way again. */
 static void test_random(void)
 {
     for (uint64_t seed = 0; seed < 30; seed++) {
-        GByteArray *once = lab_fork(run_random, &seed), *again = lab_fork(run_random, &seed);
+        g_autoptr(GByteArray) once = lab_fork(run_random, &seed),
+                              again = lab_fork(run_random, &seed);
         if (seed % 3)
             g_assert_cmpuint(once->len, >, STEPS);
         g_assert_cmpmem(once->data, once->len, again->data, again->len);
-        g_byte_array_unref(once);
-        g_byte_array_unref(again);
     }
 }
 

@@ -100,7 +100,7 @@ static void make_jobs(struct scene *scene, struct figures *figures)
 /* Fills in the dates of a case by the model. */
 static void expect_dates(struct scene *scene, const struct sim *sim)
 {
-    struct duet__flows flows;
+    OWNED(duet__flows_fini) struct duet__flows flows;
     g_assert_cmpint(duet__flows_init(&flows, &scene->machine, 1), ==, DUET_OK);
     for (struct job *job = scene->jobs; job < &scene->jobs[ALL]; job++) {
         const struct duet__flow flow = {.source = job->copy.source,
@@ -120,7 +120,6 @@ static void expect_dates(struct scene *scene, const struct sim *sim)
         ((struct job *)flow.tag)->start_s = flow.start_s;
         ((struct job *)flow.tag)->end_s = flow.date_s;
     }
-    duet__flows_fini(&flows);
 }
 
 static const struct network_engine *engine_of(bool simgrid)
@@ -221,11 +220,11 @@ static void check_ports(bool simgrid)
                                             .group_count = 1,
                                             .fabric = DUET_FABRIC_SWITCHED};
     const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct job jobs[G_N_ELEMENTS(pairs)] = {{.end_s = 0}};
     struct ports ports = {engine_of(simgrid), .next = jobs, .end = jobs + G_N_ELEMENTS(jobs)};
-    struct duet__catalogue catalogue;
-    struct duet__platform platform;
+    OWNED(duet__catalogue_fini) struct duet__catalogue catalogue;
+    OWNED(duet__platform_fini) struct duet__platform platform;
     struct duet_message message = {""};
     if (duet__catalogue_load(&catalogue, &message) ||
         duet__platform_assemble(&catalogue, &assembly, &platform, &message) ||
@@ -245,9 +244,6 @@ static void check_ports(bool simgrid)
         g_assert_cmpfloat_with_epsilon(jobs[i].end_s - pairs[i][2],
                                        1e9 / (pairs[i][2] == 1 ? port : port / 2), 1e-9);
     ports.engine->close(ports.network);
-    duet_machine_fini(&machine);
-    duet__platform_fini(&platform);
-    duet__catalogue_fini(&catalogue);
 }
 
 static void test_ports(void)

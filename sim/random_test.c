@@ -415,7 +415,7 @@ static void carry_out(struct run *run)
 
 static void close_sim(struct run *run)
 {
-    struct records *records = records_of(run);
+    g_autofree struct records *records = records_of(run);
     for (guint i = 0; i < records->places->len; i++) {
         struct place *place = place_of(records, i);
         for (unsigned n = 0; place->devices && n <= GPUS_MAX; n++)
@@ -427,7 +427,6 @@ static void close_sim(struct run *run)
     g_array_free(records->places, TRUE);
     g_array_free(records->tasks, TRUE);
     g_array_free(records->deeds, TRUE);
-    g_free(records);
 }
 
 static void draw_costs(struct duet_machine *machine, uint64_t *rng)

@@ -126,7 +126,7 @@ enum { SMALL = 10, LARGE = 100 }; /* sizes whose half, or eighth, has too few ti
 /* The search finds the best by few large simulations, although no small one would name it. */
 static void test_search(void)
 {
-    struct trial trial;
+    OWNED(end) struct trial trial;
     const uint64_t *made = trial.tune.made;
     begin(&trial, LARGE, NULL);
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
@@ -142,7 +142,6 @@ static void test_search(void)
     g_assert_cmpuint(made[DUET__WHOLE], ==, trial.tune.found->len);
     g_assert_cmpuint(trial.tune.found->len, >, TILES * 2); /* those, and neighbours */
     g_assert_cmpuint(trial.tune.found->len, <, ALL / 2);
-    end(&trial);
 }
 
 /* A search of one size simulates everything once; a second one finds it all in the file. */
@@ -173,7 +172,7 @@ static void test_one_level(void)
 static void test_repeated(void)
 {
     enum { BLOCK = 3, PLACES = WINDOWS + 1, DIVISIONS = 2 * (TILES - BLOCK) + BLOCK };
-    struct trial trial;
+    OWNED(end) struct trial trial;
     begin(&trial, SMALL, NULL);
     trial.tune.blocks = true;
     add(&trial, "gpus", "0,4");
@@ -183,7 +182,6 @@ static void test_repeated(void)
     g_assert_cmpuint(trial.tune.found->len, ==, POLICIES * PLACES * DIVISIONS);
     g_assert_cmpuint(trial.tune.repeated, ==, 4 * ALL - trial.tune.found->len);
     g_assert_cmpuint(trial.tune.barred, ==, 0);
-    end(&trial);
 }
 
 /* A setting without a result goes no further, and is none that can be chosen. */
@@ -208,7 +206,7 @@ static void test_failures(void)
 /* Without any time one setting is simulated in each size, and chosen. */
 static void test_late(void)
 {
-    struct trial trial;
+    OWNED(end) struct trial trial;
     begin(&trial, LARGE, NULL);
     trial.tune.budget_s = 1e-9;
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
@@ -217,13 +215,12 @@ static void test_late(void)
     g_assert_cmpuint(trial.tune.made[DUET__QUARTER], ==, 1);
     g_assert_cmpuint(trial.tune.made[DUET__WHOLE], ==, 1);
     g_assert_cmpuint(trial.tune.chosen->reps, ==, 0);
-    end(&trial);
 }
 
 /* Runs decide among the best few. */
 static void test_runs(void)
 {
-    struct trial trial;
+    OWNED(end) struct trial trial;
     begin(&trial, SMALL, NULL);
     g_assert_cmpint(duet__tune_search(&trial.tune), ==, 0);
     trial.plan.command = "run";
@@ -232,7 +229,6 @@ static void test_runs(void)
     g_assert_cmpuint(trial.tune.chosen->setting, ==, QUICK);
     g_assert_cmpfloat(trial.tune.chosen->measured_s, ==, seconds_of(DUET__RUN, QUICK));
     g_assert_cmpfloat(trial.tune.usual.measured_s, ==, 3);
-    end(&trial);
 }
 
 TEST_MAIN(test_search, test_one_level, test_repeated, test_failures, test_late, test_runs)

@@ -241,13 +241,11 @@ static void test_many(void)
     static const unsigned workers[] = {4, 8};
     size_t count = 20000;
     g_autoptr(GRand) random = g_rand_new_with_seed(4);
-    struct duet_class_stats *classes = g_new(struct duet_class_stats, count);
-    double *seconds = g_new(double, count * 2);
+    g_autofree struct duet_class_stats *classes = g_new(struct duet_class_stats, count);
+    g_autofree double *seconds = g_new(double, count * 2);
     random_classes(random, classes, seconds, count, 2);
     double bound = area(classes, count, workers, 2);
     g_assert_cmpfloat_with_epsilon(bound / exact_for_two(classes, count, workers), 1, 1e-6);
-    g_free(classes);
-    g_free(seconds);
 }
 
 /* Bounds of many classes by the linear program: GPUs of two kinds that are as fast. */
@@ -256,9 +254,9 @@ static void test_many_twins(void)
     static const unsigned merged[] = {4, 8}, twins[] = {4, 3, 5};
     size_t count = 5000;
     g_autoptr(GRand) random = g_rand_new_with_seed(5);
-    struct duet_class_stats *two = g_new(struct duet_class_stats, count);
-    struct duet_class_stats *three = g_new(struct duet_class_stats, count);
-    double *seconds = g_new(double, count * 2), *doubled = g_new(double, count * 3);
+    g_autofree struct duet_class_stats *two = g_new(struct duet_class_stats, count);
+    g_autofree struct duet_class_stats *three = g_new(struct duet_class_stats, count);
+    g_autofree double *seconds = g_new(double, count * 2), *doubled = g_new(double, count * 3);
     random_classes(random, two, seconds, count, 2);
     for (size_t i = 0; i < count; i++) {
         const double *s = seconds + 2 * i;
@@ -269,10 +267,6 @@ static void test_many_twins(void)
     }
     double bound = area(three, count, twins, 3);
     g_assert_cmpfloat_with_epsilon(bound / exact_for_two(two, count, merged), 1, 1e-6);
-    g_free(two);
-    g_free(three);
-    g_free(seconds);
-    g_free(doubled);
 }
 
 /*

@@ -165,7 +165,7 @@ static void test_two(void)
     for (int file = 0; file < 2; file++) {
         struct duet__node_run read[2] = {{0}};
         struct duet__run run;
-        struct two two;
+        OWNED(end) struct two two;
         begin(&two);
         if (file) {
             FILE *stream = tmpfile();
@@ -199,7 +199,6 @@ static void test_two(void)
         duet__run_fini(&run);
         duet__node_run_fini(&read[0]);
         duet__node_run_fini(&read[1]);
-        end(&two);
     }
 }
 
@@ -208,15 +207,13 @@ static void test_arrows(void)
 {
     static const uint32_t expected[] = {0, 0, 1, 3, 4, 0};
     g_autofree uint32_t *arrows = NULL;
-    struct duet__run run;
-    struct two two;
+    OWNED(duet__run_fini) struct duet__run run;
+    OWNED(end) struct two two;
     begin(&two);
     merge(two.parts, &run);
     arrows = duet__arrows_make(&run.recording, true);
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpuint(arrows[i], ==, expected[i]);
-    duet__run_fini(&run);
-    end(&two);
 }
 
 /* The second node's GPU has reasons to do nothing: first nothing was ready anywhere, then a message
@@ -227,10 +224,10 @@ static void test_reasons(void)
                                              DUET_STATE_MESSAGE_QUEUE, DUET_STATE_MESSAGE,
                                              DUET_STATE_TO_DEVICE,     DUET_STATE_KERNEL};
     struct duet_message why = {""};
-    struct duet__account account;
+    OWNED(duet__account_fini) struct duet__account account;
     struct duet__path path;
-    struct duet__run run;
-    struct two two;
+    OWNED(duet__run_fini) struct duet__run run;
+    OWNED(end) struct two two;
     const double *gpu;
     begin(&two);
     merge(two.parts, &run);
@@ -248,17 +245,14 @@ static void test_reasons(void)
     for (guint i = 0; i < path.steps->len; i++)
         g_assert_cmpint(g_array_index(path.steps, struct duet__step, i).state, ==, steps[i]);
     duet__path_fini(&path);
-    duet__account_fini(&account);
-    duet__run_fini(&run);
-    end(&two);
 }
 
 /* Rows of a chart: workers, messages in and out of each node, copies of each device. */
 static void test_chart(void)
 {
-    struct duet__gantt gantt;
-    struct duet__run run;
-    struct two two;
+    OWNED(duet__gantt_fini) struct duet__gantt gantt;
+    OWNED(duet__run_fini) struct duet__run run;
+    OWNED(end) struct two two;
     size_t in, out;
     begin(&two);
     merge(two.parts, &run);
@@ -272,9 +266,6 @@ static void test_chart(void)
     in = duet__gantt_find(&gantt, DUET_GANTT_IN, 5);
     g_assert_cmpuint(gantt.rows[in].bars->len, ==, 2);
     g_assert_cmpuint(duet__gantt_bar(&gantt.rows[in], 0)->colour, ==, DUET_GANTT_TO_DEVICE);
-    duet__gantt_fini(&gantt);
-    duet__run_fini(&run);
-    end(&two);
 }
 
 /* A trace of two nodes is read as it was, and has arrows from one process to the other. */
@@ -285,7 +276,7 @@ static void test_trace(void)
     size_t length;
     g_autofree char *text = NULL;
     FILE *stream = open_memstream(&text, &length);
-    struct two two;
+    OWNED(end) struct two two;
     begin(&two);
     merge(two.parts, &trace.run);
     duet__trace_write(stream, &trace);
@@ -301,7 +292,6 @@ static void test_trace(void)
     g_assert_cmpuint(read.run.recording.access_count, ==, 3);
     duet__trace_fini(&read);
     duet__run_fini(&trace.run);
-    end(&two);
 }
 
 /* A machine that is too large for records, and names that are too long. */

@@ -116,7 +116,7 @@ static void test_all(void)
                                             0},
                                            {2, 4, 10, 16, 0, 0, false, false, false, 0, 0},
                                            {2, 5, 0, 0, 0, 0, false, false, false, 0, 1}};
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet__trace trace = {0}, file;
     struct duet_stats *stats = &trace.run.stats;
     size_t length = 0;
@@ -170,7 +170,6 @@ static void test_all(void)
                     "converged");
     duet__trace_fini(&file);
     free(text);
-    testing_fini(&testing);
 }
 
 /* Random facts of a run, and names of any letters, are read back. */
@@ -183,7 +182,7 @@ static void test_random(void)
                         *moment = testing_text(random, 0, 300);
         const char *kernels[] = {kernel}, *names[] = {task, moment};
         struct duet_trace_mark mark = {.name = 2};
-        struct testing_recording testing;
+        OWNED(testing_fini) struct testing_recording testing;
         struct duet__trace trace = {0}, file;
         size_t length = 0;
         char *text;
@@ -211,14 +210,13 @@ static void test_random(void)
         trace.run.recording = (struct duet__recording){0};
         duet__trace_fini(&trace);
         free(text);
-        testing_fini(&testing);
     }
 }
 
 /* Overlapping kernels, a failed one, a worker without any, dates from the runtime's opening. */
 static void test_odd(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet__trace file;
     size_t length = 0;
     char *text;
@@ -243,7 +241,6 @@ static void test_odd(void)
                             file.run.recording.events[i].worker == 0);
     duet__trace_fini(&file);
     free(text);
-    testing_fini(&testing);
 }
 
 #define HEAD                                                                                       \
@@ -358,14 +355,14 @@ static void try_account(const struct duet__recording *recording)
 
 static void test_fuzz(void)
 {
-    GRand *random = g_rand_new_with_seed(20261121);
+    g_autoptr(GRand) random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
     struct duet_trace_access accesses[] =
         {{.task = 1, .handle = 7, .bytes = 800, .reads = true},
          {.task = 1, .index = 1, .handle = 9, .bytes = 16, .whole = 7, .writes = true},
          {.task = 1, .index = 2, .after = 1}};
     struct duet__trace trace = {.policy = (char *)(uintptr_t) "ws"};
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     size_t length = 0;
     char *seed;
     unsigned rounds = 0, good = 0;
@@ -395,8 +392,6 @@ static void test_fuzz(void)
     g_test_message("%u mutated traces, %u of them read", rounds, good);
     g_assert_cmpuint(good, >, 0);
     free(seed);
-    sample_fini(&sample);
-    g_rand_free(random);
 }
 
 TEST_MAIN(test_round_trip, test_all, test_odd, test_refused, test_tolerated, test_fuzz, test_random)

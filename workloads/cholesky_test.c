@@ -71,10 +71,8 @@ static void test_variants(void)
     OWNED(recorder_end)
     struct duet_runtime *b = build_graph(&recorded_cholesky, &left_problem);
     for (guint tile = 0; tile < a->handles->len; tile++) {
-        char *one = history(a, tile), *other = history(b, tile);
+        g_autofree char *one = history(a, tile), *other = history(b, tile);
         g_assert_cmpstr(one, ==, other);
-        g_free(one);
-        g_free(other);
     }
     /* After the panel (6 tasks) come all its updates, or only that of the second diagonal tile. */
     g_assert_cmpstr(recorder_task(a, 7)->codelet->name, ==, "dgemm");

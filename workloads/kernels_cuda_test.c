@@ -109,7 +109,7 @@ static void forget_upper(const struct duet_buffer *a)
 static void compare(const char *base, struct duet_buffer *buffers, size_t count, const void *args,
                     double scale)
 {
-    struct seat seat = open_seat();
+    OWNED(close_seat) struct seat seat = open_seat();
     struct duet_buffer expected[BUFFERS_MAX];
     const struct duet_call call = {.args = args, .buffers = expected, .buffer_count = count};
     int status;
@@ -134,7 +134,6 @@ static void compare(const char *base, struct duet_buffer *buffers, size_t count,
         g_free(expected[i].data);
         g_free(buffers[i].data);
     }
-    close_seat(&seat);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -173,7 +172,7 @@ DEFINE_TILES(getrf_nopiv, 10 * (double)m)
 /* The status of a tile of order 5 with a bad element (2,2) is its third row. */
 static void spoilt(const char *base, size_t element_bytes, double value)
 {
-    struct seat seat = open_seat();
+    OWNED(close_seat) struct seat seat = open_seat();
     struct duet_buffer a = make(0, 5, 5, element_bytes, 5);
     int status;
     for (size_t j = 0; j < 3; j++)
@@ -181,7 +180,6 @@ static void spoilt(const char *base, size_t element_bytes, double value)
     g_assert_cmpint(launch(&seat, base, &a, 1, NULL, &status), ==, 0);
     g_assert_cmpint(status, ==, 3);
     g_free(a.data);
-    close_seat(&seat);
 }
 
 static void test_failures(void)
@@ -281,7 +279,7 @@ static void test_threads(void)
 /* The workspace grows while the old one is in use, and does not overlap info. */
 static void test_workspace(void)
 {
-    struct seat seat = open_seat();
+    OWNED(close_seat) struct seat seat = open_seat();
     struct duet__cuda_handles *handles = handles_for(seat.stream);
     void *last = NULL;
     for (size_t bytes = 1; bytes < 100000; bytes *= 3) {
@@ -299,7 +297,6 @@ static void test_workspace(void)
     g_assert_cmpint(duet__cuda_workspace(handles, 10, &again, &info, NULL), ==, 0);
     g_assert_true(again == last);
     check(cudaStreamSynchronize(seat.stream));
-    close_seat(&seat);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -71,7 +71,7 @@ static void test_same_as_by_hand(void)
     enum { N = 90, TILE = 20 };
     if (!can_compute(&recorded_lu_pivot))
         return;
-    double *a = g_new(double, N *N);
+    g_autofree double *a = g_new(double, N *N);
     int pivots[N];
     struct duet__problem problem = sized(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_lu_pivot, &problem);
@@ -86,7 +86,6 @@ static void test_same_as_by_hand(void)
                                            a[i + j * N], 1e-11);
     }
     recorded_lu_pivot.discard(data);
-    g_free(a);
 }
 
 static void set_pivot(void *data, uint64_t i, int32_t pivot)

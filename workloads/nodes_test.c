@@ -73,7 +73,7 @@ static uint64_t run_on_nodes(struct work work, int gpus)
                    work.grid.cols);
     run_nodes(fabric, work.grid, gpus, run_work, &work);
     uint64_t messages = fabric->messages;
-    fabric_free(fabric);
+    fabric_free(&fabric);
     return messages;
 }
 

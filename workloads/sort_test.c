@@ -42,7 +42,7 @@ static void lengths(unsigned which, uint64_t seed, double *shortest, double *lon
     enum { LISTS = 1000, MEAN = 4000 };
     struct duet__problem problem = problem_of((uint64_t)LISTS * MEAN, MEAN, 'd', which);
     problem.seed = seed;
-    uint64_t *begins = duet__uneven_cuts(&problem, parameters);
+    g_autofree uint64_t *begins = duet__uneven_cuts(&problem, parameters);
     *shortest = INFINITY;
     *longest = 0;
     g_assert_cmpuint(begins[0], ==, 0);
@@ -52,7 +52,6 @@ static void lengths(unsigned which, uint64_t seed, double *shortest, double *lon
         *shortest = fmin(*shortest, (double)(begins[i + 1] - begins[i]) / MEAN);
         *longest = fmax(*longest, (double)(begins[i + 1] - begins[i]) / MEAN);
     }
-    free(begins);
 }
 
 static void test_lengths(void)
@@ -81,14 +80,11 @@ static void test_seeds(void)
     problem.n = other.n = 1000;
     problem.tile = other.tile = 10;
     other.seed++;
-    uint64_t *first = duet__uneven_cuts(&problem, parameters),
-             *again = duet__uneven_cuts(&problem, parameters),
-             *others = duet__uneven_cuts(&other, parameters);
+    g_autofree uint64_t *first = duet__uneven_cuts(&problem, parameters),
+                        *again = duet__uneven_cuts(&problem, parameters),
+                        *others = duet__uneven_cuts(&other, parameters);
     g_assert_cmpmem(first, 101 * sizeof *first, again, 101 * sizeof *again);
     g_assert_cmpint(memcmp(first, others, 101 * sizeof *first), !=, 0);
-    free(first);
-    free(again);
-    free(others);
 }
 
 static void test_compute(void)

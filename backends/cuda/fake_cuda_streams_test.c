@@ -182,8 +182,8 @@ static void test_spoiled(void)
 
 static void test_ranges(void)
 {
-    struct set s;
-    unsigned char *memory = g_malloc0(SIZE);
+    OWNED(stop) struct set s;
+    g_autofree unsigned char *memory = g_malloc0(SIZE);
     start(&s);
     check(cudaHostRegister(memory + 1000, 1000, 0));
     check(cudaHostRegister(memory + 2000, 1000, 0));
@@ -216,8 +216,6 @@ static void test_ranges(void)
     check(cudaStreamSynchronize(s.stream));
     check(cudaHostUnregister(memory + 1000));
     check(cudaHostUnregister(memory + 2000));
-    stop(&s);
-    g_free(memory);
 }
 
 /* Memory that is not page-locked: what the host waits for, and what is taken at once. */

@@ -149,7 +149,7 @@ static void test_untouchable(void)
 static void test_registrations(void)
 {
     struct set s;
-    unsigned char *pages = g_malloc((size_t)8 * PAGE);
+    g_autofree unsigned char *pages = g_malloc((size_t)8 * PAGE);
     start_as(&s, (struct fake_cuda_config){.registered_bytes = 4 * PAGE});
     check_is(cudaHostUnregister(pages), cudaErrorHostMemoryNotRegistered);
     check_is(cudaHostRegister(pages, 0, 0), cudaErrorInvalidValue);
@@ -175,15 +175,14 @@ static void test_registrations(void)
     check(cudaHostUnregister(aligned));
     check(cudaHostUnregister(aligned + PAGE));
     stop(&s);
-    g_free(pages);
 }
 
 /* Page locks that end under a copy, which CUDA does not check. */
 static void test_unregister_early(void)
 {
-    struct set s;
+    OWNED(stop) struct set s;
     struct gate gate;
-    unsigned char *memory = g_malloc0(SIZE);
+    g_autofree unsigned char *memory = g_malloc0(SIZE);
     start(&s);
     fake_cuda_tolerate(true);
     check(cudaHostRegister(memory, SIZE, 0));
@@ -194,8 +193,6 @@ static void test_unregister_early(void)
     gate.open = true;
     check(cudaStreamSynchronize(s.stream));
     fake_cuda_tolerate(false);
-    stop(&s);
-    g_free(memory);
 }
 
 /* ------------------------------------------------------------------------------------------- */

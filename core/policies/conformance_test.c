@@ -186,16 +186,14 @@ static void check_deterministic(const struct duet_policy *policy,
                                 const struct testing_machine *machine)
 {
     size_t count, again;
-    struct duet_event *first = choices(policy, machine, 7, &count);
-    struct duet_event *second = choices(policy, machine, 7, &again);
+    g_autofree struct duet_event *first = choices(policy, machine, 7, &count);
+    g_autofree struct duet_event *second = choices(policy, machine, 7, &again);
     g_assert_cmpuint(count, ==, again);
     for (size_t i = 0; i < count; i++) {
         g_assert_cmpint(first[i].worker, ==, second[i].worker);
         g_assert_cmpuint(first[i].id, ==, second[i].id);
         g_assert_cmpfloat(first[i].end_s, ==, second[i].end_s);
     }
-    free(first);
-    free(second);
 }
 
 static void test_deterministic(void)

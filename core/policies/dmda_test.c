@@ -167,7 +167,7 @@ static void push_random(struct waiting *all, uint64_t *rng, unsigned list)
 /* Lists by missing inputs give the task that a search finds, whatever data comes and goes. */
 static void test_nearest(gconstpointer policy)
 {
-    struct waiting *all = g_new0(struct waiting, 1);
+    g_autofree struct waiting *all = g_new0(struct waiting, 1);
     uint64_t rng = 7;
     all->t = testing_init(&(struct testing_machine){.cpus = 2, .gpus = 2}, policy, 1);
     all->view = testing_view(all->t, DUET_SUBMITTER);
@@ -196,7 +196,6 @@ static void test_nearest(gconstpointer policy)
         all->data[i]->coming[0] = 0;
     }
     testing_fini(all->t);
-    g_free(all);
 }
 
 int main(int argc, char **argv)

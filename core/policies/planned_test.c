@@ -54,7 +54,7 @@ static void submit(struct testing *t, struct times times, const struct duet_acce
 /* All is done, and these tasks ran on the worker, in this order. */
 static void ran_on(struct stage *stage, int worker, char **ids)
 {
-    struct duet_event *events;
+    g_autofree struct duet_event *events = NULL;
     size_t count;
     g_assert_cmpint(duet_wait(stage->t->core), ==, DUET_OK);
     g_assert_cmpint(duet_trace_events(stage->t->core, &events, &count), ==, DUET_OK);
@@ -62,7 +62,6 @@ static void ran_on(struct stage *stage, int worker, char **ids)
         if (events[i].kind == DUET_EVENT_TASK && events[i].worker == worker)
             stage_same(stage, "the next one", (int64_t)events[i].id, stage_number(stage, *ids++));
     g_assert_null(*ids);
-    free(events);
 }
 
 /*
