@@ -64,6 +64,7 @@ static void axpy_by_hand(const struct duet_buffer *b, double *last, uint32_t for
 }
 
 /* B := X T' with T lower */
+/* NOLINTNEXTLINE(readability-non-const-parameter): as the others */
 static void trsm_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
     for (size_t i = 0; i < b[1].rows; i++)
@@ -76,6 +77,7 @@ static void trsm_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 }
 
 /* B := X T with T upper */
+/* NOLINTNEXTLINE(readability-non-const-parameter): as the others */
 static void trsm_r_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
     for (size_t i = 0; i < b[1].rows; i++)
@@ -88,6 +90,7 @@ static void trsm_r_by_hand(const struct duet_buffer *b, double *x, uint32_t form
 }
 
 /* B := T X with T lower, its diagonal taken as 1 */
+/* NOLINTNEXTLINE(readability-non-const-parameter): as the others */
 static void trsm_l_by_hand(const struct duet_buffer *b, double *x, uint32_t form)
 {
     for (size_t j = 0; j < b[1].cols; j++)
@@ -133,7 +136,7 @@ static void tiles(const char *base, size_t m, size_t n, size_t element_bytes, do
     for (uint32_t form = 0; form < (gemm ? 4 : 1); form++) {
         const struct duet__tile_args forms = {.form = form};
         struct duet_buffer b[3];
-        double *expected[3];
+        double *expected[3] = {NULL};
         const size_t count = make_operands(base, m, n, element_bytes, form, b);
         for (size_t i = 0; i < count; i++)
             expected[i] = values(&b[i]);
@@ -159,7 +162,7 @@ static void tiles(const char *base, size_t m, size_t n, size_t element_bytes, do
     }                                                                                              \
     DEFINE_TEST(name)
 
-DEFINE_TILES(gemm, (double)((m + n) / 2 + 1))
+DEFINE_TILES(gemm, (double)(m + n) / 2 + 1)
 DEFINE_TILES(syrk, (double)n)
 DEFINE_TILES(axpy, 1)
 DEFINE_TILES(trsm, 10)
