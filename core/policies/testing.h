@@ -141,13 +141,13 @@ static struct duet_task *script_tasks[26]; /* by letter */
 
 static inline struct duet_task *script_task(const char *word)
 {
-    return strcmp(word, "none") ? script_tasks[word[0] - 'A'] : NULL;
+    return word && strcmp(word, "none") ? script_tasks[word[0] - 'A'] : NULL;
 }
 
 static inline void script_create(struct stage *stage, char **words)
 {
     char *end;
-    if (g_ascii_islower(words[1][0])) {
+    if (words[1] && g_ascii_islower(words[1][0])) {
         stage->t->hold = true;
         stage_same(stage, "its result", stage_task(stage, NULL, words + 1), DUET_OK);
         stage->t->hold = false;
