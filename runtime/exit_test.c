@@ -58,23 +58,8 @@ static int end(struct duet_expansion *expansion, const struct duet_call *call)
 static void submit(struct duet_runtime *duet, const char *name, struct duet_handle *handle)
 {
     const struct duet_access access = {handle, DUET_RW};
-    const struct duet_task_desc task = {.codelet = duet_codelet_find(duet, name),
-                                        .accesses = &access,
-                                        .access_count = handle != NULL};
+    const struct duet_task_desc task = testing_task(duet, name, handle ? &access : NULL, NULL, 0);
     must(duet, duet_submit(duet, &task));
-}
-
-static void open_codelets(struct duet_runtime *duet)
-{
-    const struct duet_implementation where[] = {{"cpu", compute}, {"cuda", NULL}};
-    const struct duet_codelet_desc compute_desc = {.name = "compute",
-                                                   .implementations = where,
-                                                   .implementation_count = 2,
-                                                   .cost = cost};
-    const struct duet_codelet_desc end_desc = {.name = "end", .expand = end};
-    struct duet_codelet *made;
-    must(duet, duet_register_codelet(duet, &compute_desc, &made));
-    must(duet, duet_register_codelet(duet, &end_desc, &made));
 }
 
 /* Makes the program wait in the middle of a run, with kernels and copies in flight. */
@@ -83,9 +68,11 @@ static void run_a_while(unsigned index)
     struct duet_handle *handles[HANDLES];
     struct duet_config config =
         testing_config(program.simulate, 2, program.simulate || program.emulate ? 2 : 0);
+    const struct duet_codelet_desc computes = {.cost = cost}, ends = {.expand = end};
     config.emulate = program.emulate;
     struct duet_runtime *duet = held[index] = testing_open(&config);
-    open_codelets(duet);
+    (void)testing_codelet(duet, "compute", compute, computes);
+    (void)testing_codelet(duet, "end", NULL, ends);
     for (unsigned i = 0; i < HANDLES; i++)
         must(duet, duet_register_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
     submit(duet, "compute", handles[0]);

@@ -45,12 +45,8 @@ static int split(struct duet_expansion *expansion, const struct duet_call *call)
     int error = DUET_OK;
     for (size_t i = 0; i < 2 && !error; i++) {
         struct duet_access access = {.mode = DUET_RW};
-        const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime,
-                                                                          i ? "split" : "add"),
-                                             .accesses = &access,
-                                             .access_count = 1,
-                                             .args = &argument,
-                                             .args_bytes = sizeof argument};
+        const struct duet_task_desc child =
+            testing_task(call->runtime, i ? "split" : "add", &access, &argument, sizeof argument);
         error = duet_expand_block(expansion, 0, i * half, 0, half, 1, &access.handle);
         if (!error)
             error = duet_expand_submit(expansion, &child);
@@ -58,22 +54,9 @@ static int split(struct duet_expansion *expansion, const struct duet_call *call)
     return error;
 }
 
-static struct duet_codelet *codelet(const struct world *world, const char *name, duet_kernel_fn run,
-                                    duet_expand_fn expand)
-{
-    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}, {"emulated", run}};
-    const struct duet_codelet_desc desc = {.name = name,
-                                           .implementations = run ? where : NULL,
-                                           .implementation_count = run ? 3 : 0,
-                                           .cost = run ? cost : NULL,
-                                           .expand = expand};
-    struct duet_codelet *made = NULL;
-    must(world->duet, duet_register_codelet(world->duet, &desc, &made));
-    return made;
-}
-
 static void open_world(struct world *world, const char *simulate, bool keep_going)
 {
+    const struct duet_codelet_desc adds = {.cost = cost}, splits = {.expand = split};
     struct duet_config config = testing_config(simulate, 2, 2);
     config.emulate = simulate ? NULL : "free";
     config.keep_going = keep_going;
@@ -83,8 +66,8 @@ static void open_world(struct world *world, const char *simulate, bool keep_goin
                                                &world->parts[i]));
     must(world->duet,
          duet_register_vector(world->duet, world->total, 1, sizeof(double), &world->sum));
-    world->add = codelet(world, "add", add, NULL);
-    world->split = codelet(world, "split", NULL, split);
+    world->add = testing_codelet(world->duet, "add", add, adds);
+    world->split = testing_codelet(world->duet, "split", NULL, splits);
 }
 
 static void submit(const struct world *world, const struct duet_codelet *kernel,

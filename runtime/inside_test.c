@@ -22,9 +22,7 @@ static double cost(const void *args, const char *arch)
 
 static int submit(struct duet_runtime *duet, const char *name, unsigned depth)
 {
-    const struct duet_task_desc task = {.codelet = duet_codelet_find(duet, name),
-                                        .args = &depth,
-                                        .args_bytes = sizeof depth};
+    const struct duet_task_desc task = testing_task(duet, name, NULL, &depth, sizeof depth);
     return duet_submit(duet, &task);
 }
 
@@ -38,9 +36,7 @@ static int unfold(struct duet_expansion *expansion, const struct duet_call *call
     g_assert_cmpint(submit(duet, "compute", 0), ==, DUET_OK);
     if (!depth--)
         return DUET_OK;
-    const struct duet_task_desc child = {.codelet = duet_codelet_find(duet, "unfold"),
-                                         .args = &depth,
-                                         .args_bytes = sizeof depth};
+    const struct duet_task_desc child = testing_task(duet, "unfold", NULL, &depth, sizeof depth);
     g_assert_cmpint(submit(duet, "unfold", depth), ==, DUET_OK);
     return duet_expand_submit(expansion, &child);
 }
@@ -78,30 +74,19 @@ static int expand_all(struct duet_expansion *expansion, const struct duet_call *
     return call_all(call);
 }
 
-static void make(struct duet_runtime *duet, const char *name, duet_kernel_fn run,
-                 duet_expand_fn expand)
-{
-    const struct duet_implementation where = {"cpu", run};
-    const struct duet_codelet_desc desc = {.name = name,
-                                           .implementations = run ? &where : NULL,
-                                           .implementation_count = run != NULL,
-                                           .cost = run ? cost : NULL,
-                                           .expand = expand};
-    struct duet_codelet *made = NULL;
-    must(duet, duet_register_codelet(duet, &desc, &made));
-}
-
 static struct duet_runtime *open_world(const char *simulate)
 {
     static double value;
+    static const struct duet_codelet_desc computes = {.cost = cost}, unfolds = {.expand = unfold},
+                                          expands = {.expand = expand_all};
     struct duet_config config = testing_config(simulate, 1, 0);
     config.window = 1;
     struct duet_runtime *duet = testing_open(&config);
     must(duet, duet_register_vector(duet, &value, 1, sizeof value, &handle));
-    make(duet, "compute", compute, NULL);
-    make(duet, "unfold", NULL, unfold);
-    make(duet, "call", call_all, NULL);
-    make(duet, "expand", NULL, expand_all);
+    (void)testing_codelet(duet, "compute", compute, computes);
+    (void)testing_codelet(duet, "unfold", NULL, unfolds);
+    (void)testing_codelet(duet, "call", call_all, computes);
+    (void)testing_codelet(duet, "expand", NULL, expands);
     return duet;
 }
 

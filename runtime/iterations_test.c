@@ -17,14 +17,9 @@ static void iterate(void)
     struct duet_config config = testing_config("idgraf", 1, 0);
     config.no_costs = config.report = config.record = true;
     struct duet_runtime *duet = testing_open(&config);
-    struct duet_codelet *codelet;
+    const struct duet_codelet_desc like = {.cost = cost};
+    struct duet_codelet *codelet = testing_codelet(duet, "sweep", NULL, like);
     struct duet_handle *handle;
-    const struct duet_implementation where = {"cpu", NULL};
-    const struct duet_codelet_desc desc = {.name = "sweep",
-                                           .implementations = &where,
-                                           .implementation_count = 1,
-                                           .cost = cost};
-    must(duet, duet_register_codelet(duet, &desc, &codelet));
     must(duet, duet_register_vector(duet, NULL, 1000, sizeof(double), &handle));
     for (uint32_t i = 1; i <= ITERATIONS; i++)
         must(duet, duet_insert(duet, codelet, DUET_RW, handle, DUET_VALUE, &i, sizeof i,

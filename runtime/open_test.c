@@ -12,13 +12,15 @@
 
 enum { COUNT = 64, TILE = 960 };
 
-/* Returns a configuration with a short watchdog, so that a run that goes wrong ends. */
-static struct duet_config defaults(void)
+/* Returns a configuration with a short watchdog, so that a run that goes wrong ends; -1: as many as
+   there are. */
+static struct duet_config configure(const char *emulate, int cpus, int gpus)
 {
-    struct duet_config config;
-    duet_config_init(&config);
+    struct duet_config config = testing_config(NULL, cpus, gpus);
+    config.emulate = emulate;
     config.watchdog_s = 5;
     config.no_bind = true;
+    config.quiet = false;
     return config;
 }
 
@@ -54,14 +56,16 @@ static void submit(struct duet_runtime *duet, struct duet_codelet *codelet,
 
 static struct duet_codelet *codelet_of(struct duet_runtime *duet, duet_kernel_fn run)
 {
-    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}};
-    const struct duet_codelet_desc desc = {.name = "increment",
-                                           .implementations = where,
-                                           .implementation_count = 2,
-                                           .flops = flops};
-    struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
-    return codelet;
+    const struct duet_codelet_desc like = {.flops = flops};
+    return testing_codelet(duet, "increment", run, like);
+}
+
+/* Registers a vector of COUNT elements. */
+static struct duet_handle *vector_of(struct duet_runtime *duet, double *values)
+{
+    struct duet_handle *handle = NULL;
+    must(duet, duet_register_vector(duet, values, COUNT, sizeof *values, &handle));
+    return handle;
 }
 
 /* Makes 20 tasks in a row on one vector and looks at what they leave. */
@@ -69,9 +73,7 @@ static void count_to_20(struct duet_runtime *duet)
 {
     double values[COUNT] = {0};
     struct duet_codelet *codelet = codelet_of(duet, increment);
-    struct duet_handle *handle = NULL;
-    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
-                    DUET_OK);
+    struct duet_handle *handle = vector_of(duet, values);
     for (int i = 0; i < 20; i++)
         submit(duet, codelet, handle);
     g_assert_cmpint(duet_wait(duet), ==, DUET_OK);
@@ -83,9 +85,7 @@ static void count_to_20(struct duet_runtime *duet)
 /* Two runtimes run at a time, then one after another; models learn from these runs. */
 static void test_real(void)
 {
-    struct duet_config config = defaults();
-    config.cpus = 1;
-    config.gpus = 0;
+    struct duet_config config = configure(NULL, 1, 0);
     struct duet_runtime *one = testing_open(&config), *other = testing_open(&config);
     count_to_20(one);
     count_to_20(other);
@@ -103,17 +103,11 @@ static void test_real(void)
 /* Nothing is known of a kernel before it has run: no platform's times are believed here. */
 static void test_history_is_empty(void)
 {
-    struct duet_config config = defaults();
-    config.cpus = 1;
-    config.gpus = 0;
+    struct duet_config config = configure(NULL, 1, 0);
     struct duet_runtime *duet = testing_open(&config);
-    struct duet_codelet *codelet = codelet_of(duet, fail);
-    struct duet_handle *handle = NULL;
     double values[COUNT] = {0};
     struct duet_class_stats stats;
-    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
-                    DUET_OK);
-    submit(duet, codelet, handle);
+    submit(duet, codelet_of(duet, fail), vector_of(duet, values));
     g_assert_cmpint(duet_wait(duet), !=, DUET_OK);
     TOLD(duet, "increment");
     g_assert_cmpint(duet_class_stats(duet, 0, &stats), ==, DUET_OK);
@@ -123,10 +117,7 @@ static void test_history_is_empty(void)
 
 static void test_free(void)
 {
-    struct duet_config config = defaults();
-    config.emulate = "free";
-    config.cpus = 0;
-    config.gpus = 2;
+    struct duet_config config = configure("free", 0, 2);
     config.gpu_memory_bytes = 1 << 20;
     struct duet_runtime *duet = testing_open(&config);
     g_assert_cmpuint(duet_runtime_machine(duet)->worker_count, ==, 2);
@@ -142,10 +133,8 @@ static void test_free(void)
 /* Settings of GPUs in the configuration reach the machine and the devices. */
 static void test_gpus(void)
 {
-    struct duet_config config = defaults();
+    struct duet_config config = configure("free", -1, 1);
     char data[64];
-    config.emulate = "free";
-    config.gpus = 1;
     config.gpu_memory_share = 0.5;
     config.gpu_window_short = 6;
     config.gpu_streams = 4;
@@ -183,10 +172,8 @@ static void test_gpus(void)
 /* GPUs may have a part of the platform's memory; page-locking and streams mean nothing there. */
 static void test_paced_gpus(void)
 {
-    struct duet_config config = defaults();
+    struct duet_config config = configure("idgraf", -1, 1);
     char data[64];
-    config.emulate = "idgraf";
-    config.gpus = 1;
     struct duet_runtime *duet = testing_open(&config);
     uint64_t all = duet_runtime_machine(duet)->nodes[1].capacity_bytes;
     const struct duet_worker *gpu =
@@ -226,10 +213,8 @@ static double add_up(const struct duet__calibration *calibration)
 /* A trace that cannot be written is found before the run. */
 static void test_trace_nowhere(void)
 {
-    struct duet_config config = defaults();
+    struct duet_config config = configure(NULL, 1, 0);
     struct duet_runtime *duet = NULL;
-    config.cpus = 1;
-    config.gpus = 0;
     config.trace = "/nowhere/trace-%u.json";
     g_assert_cmpint(duet_open(&duet, &config, hear()), ==, DUET_EIO);
     g_assert_null(duet);
@@ -239,7 +224,7 @@ static void test_trace_nowhere(void)
 /* No file is read for a platform in memory, whatever its name, and nothing of it is used after. */
 static void test_in_memory(void)
 {
-    struct duet_config config = defaults();
+    struct duet_config config = configure(NULL, -1, -1);
     struct duet__platform *platform = NULL;
     struct duet_runtime *duet = NULL;
     WORKS(duet__platform_load("idgraf", &platform, hear()));
@@ -266,19 +251,12 @@ static void test_in_memory(void)
 static struct duet_runtime *open_paced(double scale, struct duet_codelet **codelet,
                                        struct duet_handle **handle)
 {
-    struct duet_config config = defaults();
-    config.emulate = "idgraf";
+    struct duet_config config = configure("idgraf", 0, 1);
     config.scale = scale;
-    config.cpus = 0;
-    config.gpus = 1;
     config.record = true;
     struct duet_runtime *duet = testing_open(&config);
-    const struct duet_implementation where[] = {{"cpu", unreachable}, {"cuda", unreachable}};
-    const struct duet_codelet_desc desc = {.name = "dgemm",
-                                           .implementations = where,
-                                           .implementation_count = 2,
-                                           .flops = gemm_flops};
-    g_assert_cmpint(duet_register_codelet(duet, &desc, codelet), ==, DUET_OK);
+    const struct duet_codelet_desc like = {.flops = gemm_flops};
+    *codelet = testing_codelet(duet, "dgemm", unreachable, like);
     g_assert_cmpint(duet_register_matrix(duet, NULL, TILE, TILE, TILE, sizeof(double), handle), ==,
                     DUET_OK);
     return duet;
@@ -329,20 +307,13 @@ static double other_flops(const void *args)
 /* A size that was not measured is refused, as in a simulation. */
 static void test_paced_beyond(void)
 {
-    struct duet_config config = defaults();
-    config.emulate = "idgraf";
+    struct duet_config config = configure("idgraf", -1, -1);
     config.scale = 0.01;
     for (int extrapolate = 0; extrapolate < 2; extrapolate++) {
         config.extrapolate = extrapolate;
         struct duet_runtime *duet = testing_open(&config);
-        const struct duet_implementation where[] = {{"cpu", NULL}, {"cuda", NULL}};
-        const struct duet_codelet_desc desc = {.name = "dgemm",
-                                               .implementations = where,
-                                               .implementation_count = 2,
-                                               .flops = other_flops};
-        struct duet_codelet *codelet = NULL;
-        g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
-        const struct duet_task_desc task = {.codelet = codelet};
+        const struct duet_codelet_desc like = {.flops = other_flops};
+        const struct duet_task_desc task = {.codelet = testing_codelet(duet, "dgemm", NULL, like)};
         int error = duet_submit(duet, &task);
         g_assert_cmpint(error, ==, extrapolate ? DUET_OK : DUET_ENOMODEL);
         if (error)
@@ -356,9 +327,7 @@ static void test_paced_beyond(void)
 
 static struct duet_runtime *open_failing(void)
 {
-    struct duet_config config = defaults();
-    config.cpus = 1;
-    config.gpus = 0;
+    struct duet_config config = configure(NULL, 1, 0);
     struct duet_runtime *duet = testing_open(&config);
     const struct duet_task_desc task = {.codelet = codelet_of(duet, fail)};
     g_assert_cmpint(duet_submit(duet, &task), ==, DUET_OK);
@@ -392,8 +361,7 @@ static void test_close_after_failure(void)
 /* More workers than cores: twice, once with the remark on them. */
 static void subprocess_crowded(void)
 {
-    struct duet_config config = defaults();
-    config.cpus = (int)duet__real_cores() + 1;
+    struct duet_config config = configure(NULL, (int)duet__real_cores() + 1, -1);
     duet_close(testing_open(&config));
     config.quiet = true;
     duet_close(testing_open(&config));
@@ -409,15 +377,11 @@ static void test_quiet(void)
 
 static void test_close_after_cancel(void)
 {
-    struct duet_config config = defaults();
-    config.emulate = "free";
-    config.gpus = 1;
+    struct duet_config config = configure("free", -1, 1);
     struct duet_runtime *duet = testing_open(&config);
     struct duet_codelet *codelet = codelet_of(duet, increment);
     double values[COUNT] = {0};
-    struct duet_handle *handle = NULL;
-    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
-                    DUET_OK);
+    struct duet_handle *handle = vector_of(duet, values);
     for (int i = 0; i < 1000; i++)
         submit(duet, codelet, handle);
     duet_cancel(duet);

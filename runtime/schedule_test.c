@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <duet/duet.h>
 #include <duet/failure.h>
 #include <duet/handles.h>
 
 #include "report/testing_mutate.h"
+#include "runtime/testing.h"
 
 static const char small[] =
     "{\"machine\": \"here\", \"makespan_s\": 4, \"schedule\": {\"cpu0\": [3, 1], \"gpu0\": [2]}, "
@@ -154,23 +154,16 @@ struct followed {
 /* Opens a runtime of two workers that follows a schedule in which each has every other task. */
 static void follow(struct followed *t, const struct duet__schedule *schedule, const char *policy)
 {
-    struct duet_config config;
-    const struct duet_implementation runs[] = {{.arch = "cpu", .run = add_one}};
-    const struct duet_codelet_desc codelet = {.name = "add",
-                                              .implementations = runs,
-                                              .implementation_count = 1};
+    struct duet_config config = testing_config(NULL, 2, 0);
+    const struct duet_codelet_desc plain = {.expand = NULL};
     duet__schedule_offer("rounds.json", schedule);
-    duet_config_init(&config);
-    config.cpus = 2;
-    config.gpus = 0;
-    config.no_bind = config.quiet = true;
+    config.no_bind = true;
     config.policy = policy;
-    WORKS(duet_open(&t->runtime, &config, hear()));
-    g_assert_cmpint(duet_register_codelet(t->runtime, &codelet, &t->codelet), ==, 0);
+    t->runtime = testing_open(&config);
+    t->codelet = testing_codelet(t->runtime, "add", add_one, plain);
     for (unsigned i = 0; i < DATA; i++)
-        g_assert_cmpint(duet_register_vector(t->runtime, &t->values[i], 1, sizeof(double),
-                                             &t->handles[i]),
-                        ==, 0);
+        must(t->runtime,
+             duet_register_vector(t->runtime, &t->values[i], 1, sizeof(double), &t->handles[i]));
 }
 
 static void submit(struct followed *t, unsigned from, unsigned to)

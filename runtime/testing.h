@@ -33,4 +33,33 @@ static inline struct duet_runtime *testing_open(const struct duet_config *config
     return duet;
 }
 
+#ifndef __cplusplus
+/* Registers a codelet of that name, and else like `like`, with this code (NULL: none, where it
+ * expands) for CPUs and emulated GPUs. Simulated, it runs on GPUs as well. */
+static inline struct duet_codelet *testing_codelet(struct duet_runtime *duet, const char *name,
+                                                   duet_kernel_fn run,
+                                                   struct duet_codelet_desc like)
+{
+    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}};
+    struct duet_codelet *made = NULL;
+    like.name = name;
+    like.implementations = like.expand ? NULL : where;
+    like.implementation_count = like.expand ? 0 : G_N_ELEMENTS(where);
+    must(duet, duet_register_codelet(duet, &like, &made));
+    return made;
+}
+
+/* Returns a task of the codelet of that name, with one access or (NULL) none. */
+static inline struct duet_task_desc testing_task(struct duet_runtime *duet, const char *name,
+                                                 const struct duet_access *access, const void *args,
+                                                 size_t bytes)
+{
+    return (struct duet_task_desc){.codelet = duet_codelet_find(duet, name),
+                                   .accesses = access,
+                                   .access_count = access != NULL,
+                                   .args = args,
+                                   .args_bytes = bytes};
+}
+#endif
+
 #endif

@@ -44,30 +44,26 @@ static void open_world(struct world *world)
     world->duet = testing_open(&config);
 }
 
-static struct duet_codelet *make(const struct world *world, const char *name, duet_expand_fn expand,
-                                 duet_kernel_fn run)
+static void make(const struct world *world, const char *name, duet_expand_fn expand,
+                 duet_kernel_fn run)
 {
-    const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}, {"emulated", run}};
-    const struct duet_codelet_desc desc = {.name = name,
-                                           .implementations = run ? where : NULL,
-                                           .implementation_count = run ? 3 : 0,
-                                           .cost = cost,
-                                           .expand = expand,
-                                           .waits = expand != NULL};
-    struct duet_codelet *made = NULL;
-    must(world->duet, duet_register_codelet(world->duet, &desc, &made));
-    return made;
+    const struct duet_codelet_desc like = {.cost = cost, .expand = expand, .waits = expand != NULL};
+    (void)testing_codelet(world->duet, name, run, like);
 }
 
 static int submit(const struct world *world, const char *kernel, const struct duet_access *access,
                   const void *args, size_t bytes)
 {
-    const struct duet_task_desc desc = {.codelet = duet_codelet_find(world->duet, kernel),
-                                        .accesses = access,
-                                        .access_count = access != NULL,
-                                        .args = args,
-                                        .args_bytes = bytes};
-    return duet_submit(world->duet, &desc);
+    const struct duet_task_desc task = testing_task(world->duet, kernel, access, args, bytes);
+    return duet_submit(world->duet, &task);
+}
+
+/* Makes a child of the codelet of a name. */
+static int expand(struct duet_expansion *expansion, const struct duet_call *call, const char *name,
+                  const struct duet_access *access, const void *args, size_t bytes)
+{
+    const struct duet_task_desc child = testing_task(call->runtime, name, access, args, bytes);
+    return duet_expand_submit(expansion, &child);
 }
 
 /* Runs a case in a process. */
@@ -109,18 +105,23 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
             duet_cancel(call->runtime);
         return DUET_OK;
     }
-    struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "fibonacci"),
-                                   .args_bytes = sizeof *self};
     int error = DUET_OK;
     for (unsigned i = 0; i < 2 && !error; i++) {
         const struct call next = {self->n - 1 - i, &values[i], self->fails, self->cancels};
-        child.args = &next;
-        error = duet_expand_submit(expansion, &child);
+        error = expand(expansion, call, "fibonacci", NULL, &next, sizeof next);
     }
     /* a wait even if the second was refused: the first writes to this stack */
     const int waited = duet_expand_wait(expansion);
     *self->value = values[0] + values[1];
     return error ? error : waited;
+}
+
+/* Opens a world, and submits the root of a recursion. */
+static void begin(struct world *world, const struct call *root)
+{
+    open_world(world);
+    make(world, "fibonacci", fibonacci, NULL);
+    must(world->duet, submit(world, "fibonacci", NULL, root, sizeof *root));
 }
 
 static uint64_t calls_of(unsigned n)
@@ -162,7 +163,7 @@ static void recursion(struct world *world)
     uint64_t value = 0;
     const struct call root = {N, &value, 0, 0};
     open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
+    make(world, "fibonacci", fibonacci, NULL);
     for (unsigned i = 0; i < 2; i++) {
         value = 0;
         must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
@@ -193,7 +194,7 @@ static void many(struct world *world)
     struct duet_stats stats;
     const struct call root = {N, &value, 0, 0};
     open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
+    make(world, "fibonacci", fibonacci, NULL);
     for (unsigned i = 0; i < 4; i++) {
         value = 0;
         must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
@@ -224,9 +225,7 @@ static void digest(const void *like, FILE *out)
     size_t count;
     double sum = 0;
     const struct call root = {.n = 12, .value = &value};
-    open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+    begin(world, &root);
     must(world->duet, duet_wait(world->duet));
     must(world->duet, duet_trace_events(world->duet, &events, &count));
     for (size_t i = 0; i < count; i++)
@@ -264,11 +263,7 @@ static int rounds(struct duet_expansion *expansion, const struct duet_call *call
     for (unsigned round = 0; round < PARTS && !error; round++) {
         for (unsigned i = 0; i < 2 && !error; i++) {
             const struct duet_access access = {halves[i], DUET_RW};
-            const struct duet_task_desc child = {.codelet =
-                                                     duet_codelet_find(call->runtime, "add_one"),
-                                                 .accesses = &access,
-                                                 .access_count = 1};
-            error = duet_expand_submit(expansion, &child);
+            error = expand(expansion, call, "add_one", &access, NULL, 0);
         }
         if (!error)
             error = duet_expand_wait(expansion);
@@ -277,10 +272,7 @@ static int rounds(struct duet_expansion *expansion, const struct duet_call *call
     }
     /* one more child, without a wait of its own */
     const struct duet_access access = {halves[0], DUET_RW};
-    const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "add_one"),
-                                         .accesses = &access,
-                                         .access_count = 1};
-    return error ? error : duet_expand_submit(expansion, &child);
+    return error ? error : expand(expansion, call, "add_one", &access, NULL, 0);
 }
 
 static void data(struct world *world)
@@ -289,8 +281,8 @@ static void data(struct world *world)
     struct duet_handle *handle;
     struct duet_stats stats;
     open_world(world);
-    (void)make(world, "rounds", rounds, NULL);
-    (void)make(world, "add_one", NULL, add_one);
+    make(world, "rounds", rounds, NULL);
+    make(world, "add_one", NULL, add_one);
     must(world->duet, duet_register_vector(world->duet, world->simulate ? NULL : words, WORDS,
                                            sizeof *words, &handle));
     const struct duet_access access = {handle, DUET_RW};
@@ -320,9 +312,7 @@ static void failing(struct world *world)
 {
     uint64_t value;
     const struct call root = {.n = 16, .value = &value, .fails = 1};
-    open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+    begin(world, &root);
     REFUSED(world->duet, duet_wait(world->duet), DUET_EIO, "a leaf of the recursion");
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EIO);
 }
@@ -331,9 +321,7 @@ static void cancelled(struct world *world)
 {
     uint64_t value;
     const struct call root = {.n = 16, .value = &value, .cancels = 1};
-    open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+    begin(world, &root);
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_ECANCELED);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ECANCELED);
 }
@@ -343,9 +331,7 @@ static void closing(struct world *world)
 {
     uint64_t value = 0;
     const struct call root = {.n = 10, .value = &value};
-    open_world(world);
-    (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+    begin(world, &root);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_OK);
     g_assert_cmpuint(value, ==, 55);
 }
@@ -359,35 +345,33 @@ static int deeper(struct duet_expansion *expansion, const struct duet_call *call
     if (depth == 0)
         return room[0];
     depth--;
-    const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "deeper"),
-                                         .args = &depth,
-                                         .args_bytes = sizeof depth};
-    int error = duet_expand_submit(expansion, &child);
+    int error = expand(expansion, call, "deeper", NULL, &depth, sizeof depth);
     return error ? error : duet_expand_wait(expansion);
+}
+
+/* Waits as deeply as is possible, then deeper. */
+static void wait_deeply(struct world *world, unsigned possible)
+{
+    const unsigned depths[] = {possible, 1000000};
+    must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
+    must(world->duet, duet_wait(world->duet));
+    must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
+    REFUSED(world->duet, duet_wait(world->duet), DUET_ENOMEM, "stack is used up");
 }
 
 static void too_deep(struct world *world)
 {
-    const unsigned depths[] = {1000, 1000000};
     open_world(world);
     if (world->simulate)
         return;
-    (void)make(world, "deeper", deeper, NULL);
-    must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
-    must(world->duet, duet_wait(world->duet));
-    must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
-    REFUSED(world->duet, duet_wait(world->duet), DUET_ENOMEM, "stack is used up");
+    make(world, "deeper", deeper, NULL);
+    wait_deeply(world, 1000);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
 }
 
-static void *wait_deeply(void *argument)
+static void *wait_on_thread(void *world)
 {
-    struct world *world = argument;
-    const unsigned depths[] = {50, 1000000};
-    must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
-    must(world->duet, duet_wait(world->duet));
-    must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
-    REFUSED(world->duet, duet_wait(world->duet), DUET_ENOMEM, "stack is used up");
+    wait_deeply(world, 50);
     return NULL;
 }
 
@@ -399,10 +383,10 @@ static void small_stack(struct world *world)
     open_world(world);
     if (world->simulate)
         return;
-    (void)make(world, "deeper", deeper, NULL);
+    make(world, "deeper", deeper, NULL);
     g_assert_cmpint(pthread_attr_init(&attributes), ==, 0);
     g_assert_cmpint(pthread_attr_setstacksize(&attributes, 4 << 20), ==, 0);
-    g_assert_cmpint(pthread_create(&thread, &attributes, wait_deeply, world), ==, 0);
+    g_assert_cmpint(pthread_create(&thread, &attributes, wait_on_thread, world), ==, 0);
     (void)pthread_join(thread, NULL);
     (void)pthread_attr_destroy(&attributes);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
@@ -428,7 +412,7 @@ static void on_fiber(struct world *world)
     if (world->simulate)
         return;
     g_autofree char *stack = malloc(BYTES);
-    (void)make(world, "deeper", deeper, NULL);
+    make(world, "deeper", deeper, NULL);
     fiber.world = world;
     g_assert_cmpint(getcontext(&fiber.own), ==, 0);
     fiber.own.uc_stack.ss_sp = stack;
@@ -443,12 +427,9 @@ static void on_fiber(struct world *world)
 static int wait_unasked(struct duet_expansion *expansion, const struct duet_call *call)
 {
     const struct call *self = call->args, leaf = {.n = 0};
-    const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "unasked"),
-                                         .args = &leaf,
-                                         .args_bytes = sizeof leaf};
     if (!self->n)
         return DUET_OK;
-    const int error = duet_expand_submit(expansion, &child);
+    const int error = expand(expansion, call, "unasked", NULL, &leaf, sizeof leaf);
     return error ? error : duet_expand_wait(expansion);
 }
 
@@ -464,8 +445,8 @@ static void refused(struct world *world)
                                              .waits = true};
     REFUSED(world->duet, duet_register_codelet(world->duet, &kernel, &codelet), DUET_EINVAL,
             "does not expand");
-    const struct duet_codelet_desc silent = {.name = "unasked", .expand = wait_unasked};
-    must(world->duet, duet_register_codelet(world->duet, &silent, &codelet));
+    const struct duet_codelet_desc silent = {.expand = wait_unasked};
+    (void)testing_codelet(world->duet, "unasked", NULL, silent);
     must(world->duet, submit(world, "unasked", NULL, &root, sizeof root));
     REFUSED(world->duet, duet_wait(world->duet), DUET_EINVAL, "`waits`");
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EINVAL);
@@ -507,17 +488,10 @@ static int mixed(struct duet_expansion *expansion, const struct duet_call *call)
     static const char *const others[] = {"kernel", "expansion"};
     int error = left ? duet_expand_insert(expansion, duet_codelet_find(call->runtime, "kernel"), 0)
                      : DUET_OK;
-    for (unsigned i = 0; i < 2 && left && !error; i++) {
-        const struct duet_task_desc other = {.codelet =
-                                                 duet_codelet_find(call->runtime, others[i])};
-        error = duet_expand_submit(expansion, &other);
-    }
-    if (left && !error) {
-        const struct duet_task_desc next = {.codelet = duet_codelet_find(call->runtime, "mixed"),
-                                            .args = &left,
-                                            .args_bytes = sizeof left};
-        error = duet_expand_submit(expansion, &next);
-    }
+    for (unsigned i = 0; i < 2 && left && !error; i++)
+        error = expand(expansion, call, others[i], NULL, NULL, 0);
+    if (left && !error)
+        error = expand(expansion, call, "mixed", NULL, &left, sizeof left);
     return error ? error : duet_expand_wait(expansion);
 }
 
@@ -526,11 +500,10 @@ static void kinds(struct world *world)
 {
     const unsigned depth = 200;
     open_world(world);
-    (void)make(world, "mixed", mixed, NULL);
-    (void)make(world, "kernel", NULL, count_kernel);
-    struct duet_codelet *expansion;
-    const struct duet_codelet_desc desc = {.name = "expansion", .expand = count_expansion};
-    must(world->duet, duet_register_codelet(world->duet, &desc, &expansion));
+    make(world, "mixed", mixed, NULL);
+    make(world, "kernel", NULL, count_kernel);
+    const struct duet_codelet_desc expands = {.expand = count_expansion};
+    (void)testing_codelet(world->duet, "expansion", NULL, expands);
     must(world->duet, submit(world, "mixed", NULL, &depth, sizeof depth));
     must(world->duet, duet_wait(world->duet));
     g_assert_cmpuint(expansions_run, ==, depth - 1);
