@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 
-from testing import DUET, busy, duet, has_open, interrupted, refuse_all, told, until
+from testing import DUET, busy, duet, good, has_open, interrupted, refuse_all, until
 
 # One round of little problems: what is asked is whether it works, not how well.
 TINY = "cholesky --n 512 --tile 128 --reps 1 --budget 0.3s".split()
@@ -40,13 +40,6 @@ BAD = [
 ]
 
 CONDITIONS = ["warm_alone", "cold_alone", "warm_busy", "cold_busy"]
-
-
-def good(*arguments):
-    result = duet(*arguments)
-    assert result.returncode == 0, (arguments, result)
-    assert not told(result.stderr), (arguments, result.stderr)
-    return result.stdout
 
 
 def calibrate(*arguments):
@@ -102,8 +95,8 @@ def check_files():
     assert simulate("./mine.json", 480).returncode == 2
     written = contents()
 
-    result = duet("calibrate", *PACED, "--out", "mine.json")
-    assert result.returncode == 2 and "--replace" in result.stderr, result
+    result = duet("calibrate", *PACED, "--out", "mine.json", status=2)
+    assert "--replace" in result.stderr, result
     check_interrupt()
     assert contents() == written
 
@@ -145,8 +138,7 @@ def check_failure():
     """What fails is said, and costs nothing of what was measured before and after it."""
     result = duet("calibrate", "cholesky", "--n", "256,1000064,512", "--tile", "128", "--reps", "2",
                   "--budget", "0.3s", "--no-costs", "--cpus", "1", "--out", "partial.json",
-                  "--json")
-    assert result.returncode == 1, result
+                  "--json", status=1)
     assert re.search(r"^duet: cholesky, n 1000064, tile 128, d, alone failed: no memory for a "
                      r"matrix", result.stderr, re.MULTILINE), result.stderr
     assert result.stderr.count("no memory") == 1, result.stderr
@@ -155,11 +147,11 @@ def check_failure():
     assert simulate("./partial.json", 128).returncode == 0
 
     result = duet("calibrate", "cholesky", "--budget", "0.1s", "--cpus", "1", "--out",
-                  "nothing.json")
-    assert result.returncode == 2 and "has no time to run anything" in result.stderr, result
+                  "nothing.json", status=2)
+    assert "has no time to run anything" in result.stderr, result
     result = duet("calibrate", *TINY, "--n", "1000064", "--no-costs", "--cpus", "1", "--out",
-                  "nothing.json")
-    assert result.returncode == 1 and result.stdout == "", result
+                  "nothing.json", status=1)
+    assert result.stdout == "", result
     assert "no memory" in result.stderr and not pathlib.Path("nothing.json").exists(), result
 
 
@@ -176,8 +168,7 @@ def check_uneven():
     report = json.loads(good(*"calibrate sort --cpus 1 --tile 16,256 --n 2048 --reps 1 --no-copies"
                              " --budget 0.1s --no-costs --json --out uneven.json".split()))
     assert [kernel["work"] for kernel in report["kernels"]] == [16 * 15 / 2, 256 * 255 / 2], report
-    result = duet(*"simulate sort --platform ./uneven.json --n 4000 --tile 128 --cpus 1".split())
-    assert result.returncode == 0, result
+    duet(*"simulate sort --platform ./uneven.json --n 4000 --tile 128 --cpus 1".split(), status=0)
 
 
 def check_emulation():

@@ -5,16 +5,9 @@ import os
 import re
 import subprocess
 
-from testing import DUET, duet, refused
+from testing import DUET, duet, good, refused
 
 SOURCE = os.environ.get("DUET_SOURCE_DIR") or os.path.dirname(os.path.dirname(__file__))
-
-
-def good(*arguments):
-    result = duet(*arguments)
-    assert result.returncode == 0, (arguments, result)
-    assert result.stderr == "", (arguments, result.stderr)
-    return result.stdout
 
 
 with open(os.path.join(SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:

@@ -18,8 +18,7 @@ CHOLESKY = "cholesky --n 4800 --tile 960 --cpus 4 --gpus 8"
 
 def simulate(arguments, platform="idgraf"):
     """Standard output, and a file if the arguments name one."""
-    result = duet("simulate", *arguments.split(), "--platform", platform, "--quiet")
-    assert result.returncode == 0, result
+    result = duet("simulate", *arguments.split(), "--platform", platform, "--quiet", status=0)
     return result.stdout
 
 

@@ -19,10 +19,8 @@ def explain(folder, problem, *options, platform="idgraf"):
     """What is said of a simulated run; whatever it is, it adds up."""
     trace = str(folder / "trace.json")
     world = ["simulate", "--platform", platform] if platform else ["run", "--emulate", "free"]
-    result = duet(*world, *problem.split(), "--quiet", "--trace", trace)
-    assert result.returncode == 0, result
-    result = duet("explain", trace, "--json", *options)
-    assert result.returncode == 0, result
+    duet(*world, *problem.split(), "--quiet", "--trace", trace, status=0)
+    result = duet("explain", trace, "--json", *options, status=0)
     found = json.loads(result.stdout)
     makespan = found["makespan_s"]
     steps = found["path"]["steps"]
@@ -108,9 +106,8 @@ def test_tiny_memory(folder):
 
 def test_bad_priorities(folder):
     graph = folder / "graph.json"
-    result = duet("export", *"cholesky --n 9600 --tile 960 --platform idgraf --out".split(),
-                  str(graph))
-    assert result.returncode == 0, result
+    duet("export", *"cholesky --n 9600 --tile 960 --platform idgraf --out".split(), str(graph),
+         status=0)
     good = json.loads(graph.read_text(encoding="utf-8"))
     run = f"{graph} --policy dmdas --cpus 1 --gpus 2"
     assert explain(folder, run, "--no-what-if")["cause"] != "priorities"
@@ -254,10 +251,10 @@ def test_nodes(folder):
                 graph).returncode == 0
     assert duet("simulate", graph, "--platform", "idgraf", "--nodes", "2", "--network",
                 "switch:2Gbps,1us", "--quiet", "--trace", trace).returncode == 0
-    told = duet("explain", trace)
-    assert told.returncode == 0 and "which node has which data" in told.stderr, told
-    told = duet("explain", trace, "--network", "switch:2Gbps,1us", "--no-what-if")
-    assert told.returncode == 2 and "exclude each other" in told.stderr, told
+    told = duet("explain", trace, status=0)
+    assert "which node has which data" in told.stderr, told
+    told = duet("explain", trace, "--network", "switch:2Gbps,1us", "--no-what-if", status=2)
+    assert "exclude each other" in told.stderr, told
     # what a trace says takes no longer than the run that it shows, and runs no code
     result = duet("simulate", *run.split(), "2x1", "--platform", "idgraf", "--quiet", "--trace",
                   trace)
@@ -278,14 +275,14 @@ def test_text(folder):
     text = (folder / "trace.json").read_text(encoding="utf-8")
     text = text.replace('"platform":"idgraf"', '"platform":"elsewhere"')
     (folder / "trace.json").write_text(text, encoding="utf-8")
-    shown = duet("explain", str(folder / "trace.json"))
-    assert shown.returncode == 0 and "critical path" in shown.stdout, shown
+    shown = duet("explain", str(folder / "trace.json"), status=0)
+    assert "critical path" in shown.stdout, shown
     assert shown.stderr.startswith("duet: no change is simulated: no platform is named elsewhere")
     assert "duet calibrate" in shown.stderr and "what if" not in shown.stdout
     page = folder / "page.html"
     shown = duet("explain", str(folder / "trace.json"), "--platform", "idgraf", "--jobs", "1",
-                 "--quiet", "--html", page)
-    assert shown.returncode == 0 and not shown.stderr, shown
+                 "--quiet", "--html", page, status=0)
+    assert not shown.stderr, shown
     for words in ("critical path", "Most would help:", "% of the time", "what if", "at best"):
         assert words in shown.stdout, (words, shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 110, shown.stdout
@@ -302,11 +299,12 @@ def test_guess(folder):
         "format": "duet-graph", "schema": 1, "architectures": ["x5650", "c2050"],
         "kernels": ["k", "g"], "data": [{"bytes": 8000000}, {"bytes": 4000000}], "tasks": tasks}),
         encoding="utf-8")
-    ran = duet("simulate", graph, "--platform", "idgraf", "--policy", "heft", "--trace", trace)
-    assert ran.returncode == 0 and "estimated" not in ran.stdout, ran
+    ran = duet("simulate", graph, "--platform", "idgraf", "--policy", "heft", "--trace", trace,
+               status=0)
+    assert "estimated" not in ran.stdout, ran
     # the same kernel with the same flops is nearer than what a GPU took
-    shown = duet("simulate", trace, "--platform", "idgraf", "--cpus", "1", "--gpus", "0", "--json")
-    assert shown.returncode == 0, shown
+    shown = duet("simulate", trace, "--platform", "idgraf", "--cpus", "1", "--gpus", "0", "--json",
+                 status=0)
     run = json.loads(shown.stdout)["runs"][0]
     assert math.isclose(run["makespan_s"]["median"], 2 + 12 * .02, rel_tol=1e-3), run
     assert run["estimated"] == "tasks (share of the time: x5650 11 % as for c2050)", run
@@ -366,14 +364,13 @@ def test_policy_of_a_file(folder):
     """A trace is data: the code that it names runs only for those who ask for it."""
     policy = BUILD / "examples" / "policies" / "random_worker.so"
     trace = str(folder / "trace.json")
-    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "3840", "--policy",
-                  str(policy), "--trace", trace)
-    assert result.returncode == 0, result
-    found = duet("explain", trace, "--quiet")
-    assert found.returncode == 0 and f"--policy {policy} would load" in found.stderr, found
+    duet("simulate", "cholesky", "--platform", "idgraf", "--n", "3840", "--policy", str(policy),
+         "--trace", trace, status=0)
+    found = duet("explain", trace, "--quiet", status=0)
+    assert f"--policy {policy} would load" in found.stderr, found
     assert "what if" not in found.stdout and "critical path" in found.stdout, found
-    found = duet("explain", trace, "--quiet", "--policy", str(policy))
-    assert found.returncode == 0 and "what if" in found.stdout and not found.stderr, found
+    found = duet("explain", trace, "--quiet", "--policy", str(policy), status=0)
+    assert "what if" in found.stdout and not found.stderr, found
 
 
 CAUSES = (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,

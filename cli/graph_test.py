@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import testing
-from testing import DUET, ROOT, refused
+from testing import ROOT, good, refused
 
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 
@@ -22,9 +22,8 @@ def run(contents, *options, command="simulate", cpus=4, gpus=8):
     path = FOLDER / "g.json"
     path.write_text(contents if isinstance(contents, str) else json.dumps(contents))
     machine = "--emulate" if command == "run" else "--platform"
-    return subprocess.run([DUET, command, str(path), machine, "idgraf", "--cpus", str(cpus),
-                           "--gpus", str(gpus), *options], capture_output=True, text=True,
-                          check=False)
+    return testing.duet(command, str(path), machine, "idgraf", "--cpus", str(cpus), "--gpus",
+                        str(gpus), *options)
 
 
 def simulated(contents, *options, **more):
@@ -135,33 +134,26 @@ for contents, options, message in [
     result = run(contents, *options)
     refused(result, message)
 for name in ("/", "fish"):
-    result = subprocess.run([DUET, "simulate", name, "--platform", "idgraf"], capture_output=True,
-                            text=True, check=False)
-    assert result.returncode == 2 and name in result.stderr, result
+    result = testing.duet("simulate", name, "--platform", "idgraf", status=2)
+    assert name in result.stderr, result
 
 # What is in a file; and the same in other formats, as often as one likes.
 RANDOM = ROOT / "examples" / "graphs" / "rand0000.stg"
 
 
-def duet(*words):
-    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
-    assert result.returncode == 0 and not result.stderr, result
-    return result.stdout
-
-
-told = duet("list", RANDOM)
+told = good("list", RANDOM)
 # 262 s is the sum of the times in the file; 11 more tasks than 9 levels would need side by side
 assert told.splitlines()[0] == "rand0000: 50 tasks, 96 edges", told
 assert "longest chain 9 tasks" in told and "critical path 55 s, all tasks 262 s" in told, told
 last = RANDOM
 for name in ("dot", "wfformat", "json", "stg", "json"):
     path = FOLDER / f"rand0000.{name}"
-    duet("export", last, "--format", name, "--out", path)
-    assert duet("list", path) == told, (name, duet("list", path))
+    good("export", last, "--format", name, "--out", path)
+    assert good("list", path) == told, (name, good("list", path))
     last = path
-assert duet("export", last, "--format", "json") == path.read_text()
+assert good("export", last, "--format", "json") == path.read_text()
 # of the makespan on four processors no policy is below the bounds, and the runtime takes nothing
-runs = json.loads(duet(
+runs = json.loads(good(
     "simulate", RANDOM, "--platform", "idgraf", "--cpus", 4, "--gpus", 0, "--no-costs",
     "--policy", "ws,heft,cp", "--json"))["runs"]
 spans = {run["policy"]: run["makespan_s"]["median"] for run in runs}
@@ -170,29 +162,29 @@ assert all(66 <= span <= 80 and span == round(span) for span in spans.values()),
 
 # A workload as a file is the workload, to the last digit, where its data is not cut.
 for workload, exact in (("cholesky --n 7680", True), ("qr --n 3840", False)):
-    duet("export", *workload.split(), "-p", "idgraf", "--out", FOLDER / "w.json")
-    spans = [[run["makespan_s"]["median"] for run in json.loads(duet(
+    good("export", *workload.split(), "-p", "idgraf", "--out", FOLDER / "w.json")
+    spans = [[run["makespan_s"]["median"] for run in json.loads(good(
         "simulate", *words, "-p", "idgraf", "--policy", "heft,ws,dmdas", "--json"))["runs"]]
              for words in (workload.split(), [FOLDER / "w.json"])]
     assert spans[0] == spans[1] or not exact, (workload, spans)
     assert all(abs(a / b - 1) < .2 for a, b in zip(*spans)), (workload, spans)
 # A trace of a workload is that, too, and of a program on this machine says what it says.
-duet("simulate", *"lu --n 4800 -p idgraf --policy ws --trace".split(), FOLDER / "trace.json")
-spans = [json.loads(duet("simulate", *words, *"-p idgraf --policy heft,cp --json".split()))["runs"]
+good("simulate", *"lu --n 4800 -p idgraf --policy ws --trace".split(), FOLDER / "trace.json")
+spans = [json.loads(good("simulate", *words, *"-p idgraf --policy heft,cp --json".split()))["runs"]
          for words in ("lu --n 4800".split(), [FOLDER / "trace.json"])]
 assert [[run["makespan_s"] for run in runs] for runs in spans][0] == [
     run["makespan_s"] for run in spans[1]], spans
-assert duet("export", FOLDER / "trace.json", "--format", "stg").split()[0] == "55"
-about = json.loads(duet("list", FOLDER / "trace.json", "--json"))
+assert good("export", FOLDER / "trace.json", "--format", "stg").split()[0] == "55"
+about = json.loads(good("list", FOLDER / "trace.json", "--json"))
 assert (about["name"], about["tasks"], about["untimed"]) == ("lu", 55, 0), about
-assert about["edges"] == int(duet("list", FOLDER / "trace.json").split()[3]), about
+assert about["edges"] == int(good("list", FOLDER / "trace.json").split()[3]), about
 assert sum(kernel["tasks"] for kernel in about["kernels"]) == 55, about
 PROGRAM = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "examples" / "tiled_qr"
 if PROGRAM.exists():
-    exported = duet("export", "-p", "idgraf", "--", PROGRAM, 256, 64)
+    exported = good("export", "-p", "idgraf", "--", PROGRAM, 256, 64)
     subprocess.run([PROGRAM, "256", "64"], check=True, capture_output=True,
                    env={**os.environ, "DUET_TRACE": str(FOLDER / "real.json")})
-    real = json.loads(duet("export", FOLDER / "real.json"))["tasks"]
+    real = json.loads(good("export", FOLDER / "real.json"))["tasks"]
     assert [{**task, "seconds": 0} for task in real] == [
         {**task, "seconds": 0} for task in json.loads(exported)["tasks"]], (real, exported)
     assert all(task["seconds"][0] > 0 for task in real), real
@@ -202,9 +194,9 @@ for event in old["traceEvents"]:
 (FOLDER / "old.json").write_text(json.dumps(old))
 
 stg = "export", "layered", "--n", 40, "-p", "idgraf", "--format", "stg"
-assert duet(*stg).split()[0] == "40" and duet(*stg, "--out", "-") == duet(*stg)
+assert good(*stg).split()[0] == "40" and good(*stg, "--out", "-") == good(*stg)
 assert not os.path.exists("-")
-restricted = json.loads(duet("export", "layered", "--n", 40, "-p", "idgraf", "--param",
+restricted = json.loads(good("export", "layered", "--n", 40, "-p", "idgraf", "--param",
                              "cpu_only=100"))
 assert {task["where"] for task in restricted["tasks"]} == {"cpu"}, restricted
 
@@ -229,8 +221,8 @@ for words, message in [(["export"], "which workload?"),
                        (["list", "./nope.stg"], "./nope.stg: cannot open"),
                        (["simulate", last, "-p", "idgraf", "--trace", last], "are one file")]:
     (FOLDER / "untimed.json").write_text(json.dumps(graph([{"kernel": 0}])))
-    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
-    assert result.returncode == 2 and message in result.stderr, (result, message)
+    result = testing.duet(*words, status=2)
+    assert message in result.stderr, (result, message)
     # the address sanitizer has a remark of its own on coroutines
     assert result.stderr.count("\nduet: ") + result.stderr.startswith("duet: ") == 1, result
 

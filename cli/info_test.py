@@ -9,7 +9,7 @@ import re
 import subprocess
 import tempfile
 
-from testing import DUET, refuse_all, run_tests
+from testing import DUET, duet, refuse_all, run_tests
 
 FAKE = os.environ.get("DUET_FAKE_CUDA", "")
 HAS_FAKE = os.path.exists(FAKE)
@@ -88,7 +88,7 @@ def test_bad_input():
 def test_this_machine():
     report = good_json()
     host, build = report["host"], report["build"]
-    version = subprocess.run([DUET, "--version"], capture_output=True, text=True, check=True)
+    version = duet("--version", status=0)
     assert version.stdout == f"duet {build['version']}\n"
     assert 1 <= host["cores"] <= host["usable_cores"] <= host["usable_threads"] <= host["threads"]
     assert host["usable_threads"] == len(os.sched_getaffinity(0))

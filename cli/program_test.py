@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+import testing
 from testing import DUET, ROOT, children_of, interrupted, is_alive, refused, until
 
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
@@ -73,10 +74,8 @@ def environment(**own):
 
 def duet(*arguments):
     """What it prints, of a call that ends well. What programs inherit is not what they are told."""
-    result = subprocess.run([DUET, *map(str, arguments)], capture_output=True, text=True,
-                            check=False, env=environment(DUET_POLICY="eager", DUET_CPUS="1"))
-    assert result.returncode == 0, (arguments, result.stdout, result.stderr)
-    return result.stdout
+    inherited = environment(DUET_POLICY="eager", DUET_CPUS="1")
+    return testing.duet(*arguments, status=0, env=inherited).stdout
 
 
 def check_bad():
@@ -87,8 +86,7 @@ def check_bad():
         pathlib.Path(name).write_text(json.dumps({"schema": 1, "cases": listed}), encoding="utf-8")
     for before, program, says, status in BAD:
         behind = [] if program is None else ["--", *map(str, program)]
-        result = subprocess.run([DUET, *before, *behind], text=True, check=False,
-                                capture_output=True, env=environment())
+        result = testing.duet(*before, *behind, env=environment())
         refused(result, says, status)
     assert not pathlib.Path("bad.json").exists()
 
@@ -110,8 +108,7 @@ def check_figures():
         said.append(trace["otherData"])
         kernels.append(sum(event.get("cat") == "kernel" for event in trace["traceEvents"]))
     assert said[0] == said[1] and said[0]["stats"]["tasks"] == kernels[0] and not kernels[1]
-    refused(subprocess.run([DUET, "explain", "direct.json"], text=True, check=False,
-                           capture_output=True), "there is no kernel", 2)
+    refused(testing.duet("explain", "direct.json"), "there is no kernel", 2)
 
 
 def check_simulate():
@@ -160,9 +157,8 @@ def check_study():
         rows = study(*options, "--", *words)
         assert {row[column]: row["makespan_s"] for row in rows} == wanted, (rows, wanted)
     # of other commands, arguments are as they are
-    tabulated = subprocess.run([DUET, *SIMULATE, "--gpus", "1,2", "--", "sh", "-c",
-                                "echo $0 >&2; exit 3", "{1,2}"], text=True, check=False,
-                               capture_output=True, env=environment())
+    tabulated = testing.duet(*SIMULATE, "--gpus", "1,2", "--", "sh", "-c", "echo $0 >&2; exit 3",
+                             "{1,2}", env=environment())
     assert (tabulated.stdout + tabulated.stderr).count("status 3: {1,2}") == 1, tabulated
     for n in "256", "512":
         both = duet("study", "--platform", "idgraf", "--extrapolate", "--quiet", "--out", "both.db",
@@ -242,9 +238,9 @@ def check_calibrate():
     for name, says in (("direct.json", "is of a simulation"), ("mine.json", "no trace of duet's"),
                        ("elsewhere.json", "whose vax this machine has not"),
                        ("nonesuch.json", "cannot open")):
-        result = subprocess.run([DUET, "calibrate", "--from", name, "--out", "no.json"], text=True,
-                                capture_output=True, check=False, env=environment())
-        assert result.returncode == 2 and says in result.stderr, result
+        result = testing.duet("calibrate", "--from", name, "--out", "no.json", env=environment(),
+                              status=2)
+        assert says in result.stderr, result
     assert not pathlib.Path("no.json").exists()
 
 
@@ -278,8 +274,7 @@ def check_ends(*options):
 def check_terminal(*options):
     """What asks at the terminal is not stopped by it: programs are in another session."""
     script = "read -r a b c d e own rest < /proc/$$/stat; echo session $own >&2; exit 1"
-    result = subprocess.run([DUET, *options, "--", "sh", "-c", script], text=True, check=False,
-                            capture_output=True, env=environment())
+    result = testing.duet(*options, "--", "sh", "-c", script, env=environment())
     session = re.search(r"session (\d+)", result.stderr)
     assert session and int(session[1]) != os.getsid(0), result
 

@@ -3,6 +3,7 @@
 
 import contextlib
 import csv
+import functools
 import io
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 
+import testing
 from testing import (DUET, at_task, attends, compile_policy, interrupted, refuse_all, refused,
                      run_tests, told, touch, until)
 
@@ -77,15 +79,8 @@ def with_kernel(library, body=""):
     return {**os.environ, "LD_PRELOAD": str(library), "ASAN_OPTIONS": order}
 
 
-def duet(arguments, **options):
-    return subprocess.run([DUET, "run", *arguments], capture_output=True, text=True, **options)
-
-
-def good(*arguments, **options):
-    result = duet(arguments, **options)
-    assert result.returncode == 0, (arguments, result)
-    assert not told(result.stderr), (arguments, result.stderr)
-    return result.stdout
+duet = functools.partial(testing.duet, "run")
+good = functools.partial(testing.good, "run")
 
 
 def good_json(*arguments, **options):
@@ -97,7 +92,7 @@ def good_json(*arguments, **options):
 
 
 def failed(fragment, *arguments, **options):
-    result = duet(arguments, **options)
+    result = duet(*arguments, **options)
     # a sanitizer says in a line of its own that there is no memory
     said = [line for line in told(result.stderr) if not line.startswith("==")]
     assert result.returncode == 1 and not result.stdout, (arguments, result)
@@ -182,7 +177,7 @@ def test_first_run():
 
 
 def test_all_workloads():
-    listed = subprocess.run([DUET, "list", "workloads"], capture_output=True, text=True, check=True)
+    listed = testing.duet("list", "workloads", status=0)
     names = re.findall(r"^([a-z]\S+)", listed.stdout, re.M)
     assert {"cholesky", "lu", "gemm"} <= set(names), names
     names.remove("layered")
@@ -238,8 +233,8 @@ def test_paced_emulation():
 
 def test_paced_bounds():
     """The bounds of a paced run are those of the simulation, times the scale."""
-    simulated = subprocess.run([DUET, "simulate", "cholesky", "--platform", "idgraf", "--n", "3840",
-                                "--tile", "960", "--json"], capture_output=True, text=True)
+    simulated = testing.duet("simulate", "cholesky", "--platform", "idgraf", "--n", "3840",
+                             "--tile", "960", "--json")
     expected = json.loads(simulated.stdout)["runs"][0]["bounds_s"]
     measured = good_json(*PACED, "--reps", "1", "--warmup", "0")[0]["bounds_s"]
     for name in "critical_path", "area":
@@ -297,16 +292,14 @@ def test_stuck():
         loser = pathlib.Path(folder) / "loser.so"
         compile_policy(loser, keeps="0")
         # the others of a list are reported
-        result = duet([*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json"],
-                      cwd=folder)
-        assert result.returncode == 1, result
+        result = duet(*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json",
+                      cwd=folder, status=1)
         assert ("duet: the run of ./loser.so failed: 20 tasks cannot go on: no worker has"
                 in result.stderr), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
         # also where the first one does not even begin
         compile_policy(loser, keeps="0", init="DUET_EINVAL")
-        result = duet([*SMALL, "--policy", "./loser.so,heft", "--json"], cwd=folder)
-        assert result.returncode == 1, result
+        result = duet(*SMALL, "--policy", "./loser.so,heft", "--json", cwd=folder, status=1)
         assert result.stderr.startswith("duet: the run of ./loser.so failed: policy mine: its init "
                                         "returned -2 (invalid argument)"), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["heft"]
@@ -337,9 +330,8 @@ def test_later_failure():
         # the first of the 20 tasks of its fifth run is lost
         compile_policy(pathlib.Path(folder) / "later.so",
                        keeps="__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED) != 4 * 20 + 1")
-        result = duet([*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
-                       "ws,./later.so", "--trace", "t.json"], cwd=folder)
-        assert result.returncode == 1, result
+        result = duet(*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
+                      "ws,./later.so", "--trace", "t.json", cwd=folder, status=1)
         assert re.search(r"duet: the run of ./later.so failed: [0-9]+ tasks? cannot go on",
                          told(result.stderr)[-1]), result
         assert ", 3 to 9 runs a policy after 1 warm-up" in result.stdout, result
@@ -348,8 +340,7 @@ def test_later_failure():
 
 def test_links():
     """Links of an emulated platform that keep their figures are named, as in a simulation."""
-    result = duet([*PACED, "--cpus", "1", "--gpus", "1", "--link", "pcie=2x"])
-    assert result.returncode == 0, result
+    result = duet(*PACED, "--cpus", "1", "--gpus", "1", "--link", "pcie=2x", status=0)
     (line,) = told(result.stderr)
     assert re.fullmatch(r"duet: --link leaves .* as they are .*", line), result
 
@@ -448,7 +439,7 @@ def test_address_space():
         return
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.RLIM_INFINITY))
-    result = duet([*SMALL, "--cpus", "16"], preexec_fn=limit)
+    result = duet(*SMALL, "--cpus", "16", preexec_fn=limit)
     refused(result, "no address space for OpenBLAS, which takes 128 MiB a worker", 1)
     good("jacobi2d", *SMALL[1:], preexec_fn=limit)  # which needs none
 
@@ -488,7 +479,7 @@ def test_policy_that_ends_the_process():
             compile_policy(f"{folder}/mine.so", popped=at_task(1, popped))
             if status < -1 and "ASAN_OPTIONS" in os.environ:  # which attend to it themselves
                 continue
-            refused(duet([*SMALL, "--quiet", "--policy", "ws,./mine.so"], cwd=folder),
+            refused(duet(*SMALL, "--quiet", "--policy", "ws,./mine.so", cwd=folder),
                     f"the run of ./mine.so failed: {says}", status)
 
 
@@ -502,7 +493,7 @@ def test_ignored_signal():
     assert process.wait() == 128 + signal.SIGTERM, process.returncode
 
 
-probe = duet(SMALL)
+probe = duet(*SMALL)
 if "without BLAS" in probe.stderr:
     print("there are no kernels in this duet")
     sys.exit(77)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+import testing
 from testing import (DUET, ROOT, children_of, compile_policy, has_begun, is_alive, refuse_all,
                      refused, run_tests, until)
 
@@ -113,15 +114,8 @@ CLASHES = [
 ]
 
 
-def duet(arguments, **options):
-    return subprocess.run([DUET, "simulate", *arguments], capture_output=True, text=True, **options)
-
-
-def good(*arguments, **options):
-    result = duet([*SMALL, *arguments], **options)
-    assert result.returncode == 0, (arguments, result)
-    assert result.stderr == "", (arguments, result.stderr)
-    return result.stdout
+duet = functools.partial(testing.duet, "simulate")
+good = functools.partial(testing.good, "simulate", *SMALL)
 
 
 def test_interval():
@@ -147,7 +141,7 @@ def test_interval():
     assert "if the network's latency were certain" in nodes, nodes
     for words, says in ((["median:0"], "'median:0' is neither run"),
                         (["run", "--reps", "18"], "no 90 % of fewer than 19 runs")):
-        refused(duet([*SMALL, "--interval", *words]), says)
+        refused(duet(*SMALL, "--interval", *words), says)
 
 
 def test_states():
@@ -163,9 +157,8 @@ def test_states():
             for cpus in "1", "2":
                 seconds = []
                 for words in [str(path)], [str(path), "--noise"], ["idgraf", "--noise"]:
-                    run = duet(["cholesky", "--n", "3840", "--cpus", cpus, "--gpus", "0",
-                                "--policy", "eager", "--no-costs", "--json", "--platform", *words])
-                    assert run.returncode == 0, run
+                    run = duet("cholesky", "--n", "3840", "--cpus", cpus, "--gpus", "0", "--policy",
+                               "eager", "--no-costs", "--json", "--platform", *words, status=0)
                     seconds.append(json.loads(run.stdout)["runs"][0]["makespan_s"]["median"])
                 longer = {("alone", "1"): 2, ("busy", "2"): 2, ("", "1"): 0.5, ("", "2"): 0.5}
                 expected = longer.get((key, cpus), 1)
@@ -239,8 +232,7 @@ def test_files():
         assert root.tag.endswith("svg")
         # what stands there already stays when a run fails
         before = snapshot(pathlib.Path(folder))
-        result = duet([*SMALL, "--tile", "3840", "--html", "p.html"], cwd=folder)
-        assert result.returncode == 2, result
+        duet(*SMALL, "--tile", "3840", "--html", "p.html", cwd=folder, status=2)
         assert snapshot(pathlib.Path(folder)) == before
 
 
@@ -269,7 +261,7 @@ def test_files_are_distinct():
         before = snapshot(folder)
         for text, fragment in CLASHES:
             here = SMALL[:1] + SMALL[3:] if "--platform" in text else SMALL
-            result = duet([*here, *text.split()], cwd=folder)
+            result = duet(*here, *text.split(), cwd=folder)
             if fragment is None:
                 assert result.returncode == 0 and not result.stderr, (text, result)
                 before = snapshot(folder)
@@ -281,20 +273,18 @@ def test_files_are_distinct():
 def test_unwritten_file():
     """A file that fails after the runs costs neither the table nor the other files."""
     with tempfile.TemporaryDirectory() as folder:
-        result = duet([*SMALL, "--trace", "/dev/full", "--html", "p.html"], cwd=folder)
-        assert result.returncode == 1, result
+        result = duet(*SMALL, "--trace", "/dev/full", "--html", "p.html", cwd=folder, status=1)
         assert re.search(r"^ws +\d", result.stdout, re.MULTILINE), result
         full = "duet: cannot write /dev/full: No space left on device\n"
         assert result.stderr == full, result
         assert os.listdir(folder) == ["p.html"]
         for option in "--html", "--gantt":
-            result = duet([*SMALL, "--n", "1920", option, "/dev/full"], cwd=folder)
-            assert result.returncode == 1 and result.stderr == full, result
+            result = duet(*SMALL, "--n", "1920", option, "/dev/full", cwd=folder, status=1)
+            assert result.stderr == full, result
 
 
 def test_list_workloads():
-    text = subprocess.run([DUET, "list", "workloads"], capture_output=True, text=True,
-                          check=True).stdout
+    text = testing.duet("list", "workloads", status=0).stdout
     assert "kernels:;" not in text and "kernels: potrf" in text, text
     assert re.search(r"^ +without --n and --tile: n \d", text, re.M), text
 
@@ -369,8 +359,8 @@ def test_failing_policy():
     """One that fails is named, and costs the others nothing."""
     with tempfile.TemporaryDirectory() as name:
         compile_policy(pathlib.Path(name) / "leaves.so", popped="exit(0);")
-        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "2", "--csv",
-                       "--gantt", "g.svg"], cwd=name)
+        result = duet(*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "2", "--csv", "--gantt",
+                      "g.svg", cwd=name)
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert result.returncode == 1, result
         assert [row["policy"] for row in rows] == ["ws"] * 2 + ["heft"] * 2, rows
@@ -390,9 +380,8 @@ def test_later_failure():
     if (!calls++ && duet_view_random(view, (int)worker, 4) == 0)
         exit(0);""")
         for jobs in "1", "3":
-            result = duet([*SMALL, "--n", "1920", "--policy", "ws,./later.so", "--reps", "8",
-                           "--json", "--jobs", jobs], cwd=name)
-            assert result.returncode == 1, result
+            result = duet(*SMALL, "--n", "1920", "--policy", "ws,./later.so", "--reps", "8",
+                          "--json", "--jobs", jobs, cwd=name, status=1)
             assert re.fullmatch(r"duet: the simulation of ./later.so with seed \d+ failed: it "
                                 r"ended without a result\n", result.stderr), result.stderr
             first, later = json.loads(result.stdout)["runs"]
@@ -430,7 +419,7 @@ def test_long():
         assert messages.startswith("duet: 167167000 tasks in each of 1 run: expect"), messages
 
 
-probe = duet([*SMALL])
+probe = duet(*SMALL)
 if probe.returncode != 0 and "not built" in probe.stderr:
     print("simulation is not built into this duet")
     sys.exit(77)

@@ -12,7 +12,7 @@ import tempfile
 import types
 
 import testing
-from testing import DUET, said
+from testing import DUET, duet, said
 
 testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
@@ -34,10 +34,6 @@ def rows(path, what=SAME, order="command"):
         connection.close()
 
 
-def duet(*words):
-    return subprocess.run([DUET, *words], capture_output=True, text=True, check=False)
-
-
 def mpirun(ranks, *words, recovery=False):
     options = ["--enable-recovery"] if recovery else []
     return subprocess.run(["mpirun", *options, "-n", str(ranks), DUET, *words],
@@ -45,14 +41,13 @@ def mpirun(ranks, *words, recovery=False):
 
 
 # What one process says, and whether this build has MPI: if not, that is said, once.
-alone = duet(*SMALL, "--out", "alone.db")
-assert alone.returncode == 0, alone
+alone = duet(*SMALL, "--out", "alone.db", status=0)
 os.environ.update(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1")
-silent = duet(*SMALL, "--out", "none.db")
-assert silent.returncode == 0 and not silent.stdout + silent.stderr, silent
+silent = duet(*SMALL, "--out", "none.db", status=0)
+assert not silent.stdout + silent.stderr, silent
 os.environ["OMPI_COMM_WORLD_RANK"] = "0"
-none = duet(*SMALL, "--out", "none.db")
-assert none.returncode == 2 and len(said(none.stderr)) == 1 and not none.stdout, none
+none = duet(*SMALL, "--out", "none.db", status=2)
+assert len(said(none.stderr)) == 1 and not none.stdout, none
 assert "this is one of 4 ranks" in none.stderr and not os.path.exists("none.db"), none
 del os.environ["OMPI_COMM_WORLD_SIZE"], os.environ["OMPI_COMM_WORLD_RANK"]
 testing.need_mpi(none.stderr)

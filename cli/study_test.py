@@ -3,6 +3,7 @@
 in `simulate` and `run`."""
 
 import csv
+import functools
 import io
 import os
 import pathlib
@@ -17,15 +18,10 @@ import testing
 from testing import DUET, ROOT
 
 os.chdir(tempfile.mkdtemp())
+duet = functools.partial(testing.duet, status=0)
 TABLE = ["cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480,960", "--gpus",
          "1,2", "--policy", "ws,heft"]
 ONE = ["cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480"]
-
-
-def duet(*words, status=0):
-    result = subprocess.run([DUET, *words], capture_output=True, text=True, check=False)
-    assert result.returncode == status, (words, result)
-    return result
 
 
 def rows(path, what="*", more=""):

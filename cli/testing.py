@@ -70,9 +70,21 @@ def touch(path):
     return f'fclose(fopen("{path}", "w"));'
 
 
-def duet(*words, **options):
-    return subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False,
-                          **options)
+def duet(*words, status=None, **options):
+    """A call, which has to end with this status if one is given."""
+    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False,
+                            **options)
+    assert status in (None, result.returncode), (words, result)
+    return result
+
+
+def good(*words, **options):
+    """What a call prints that ends well and says nothing. One that runs something here may say what
+    is said of the machine."""
+    result = duet(*words, status=0, **options)
+    runs = words[0] in ("run", "calibrate", "validate")
+    assert not (told(result.stderr) if runs else result.stderr), (words, result.stderr)
+    return result.stdout
 
 
 def told(errors):

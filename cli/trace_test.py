@@ -12,8 +12,8 @@ from testing import duet
 
 
 def trace(path, arguments):
-    result = duet(*arguments.split(), "--quiet", "--trace", path)
-    assert result.returncode == 0 and not result.stderr, result
+    result = duet(*arguments.split(), "--quiet", "--trace", path, status=0)
+    assert not result.stderr, result
     return path.read_text(encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 """`duet tune`: it finds what all simulations together would, programs take what it writes, and
 what it runs on this machine stands beside what it has predicted."""
 
+import functools
 import json
 import os
 import pathlib
@@ -11,18 +12,12 @@ import subprocess
 import tempfile
 
 import testing
-from testing import DUET
 
 QR = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "examples" / "tiled_qr"
 os.chdir(tempfile.mkdtemp())
+duet = functools.partial(testing.duet, status=0)
 SPACE = ["cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "320,480,960", "--policy",
          "ws,heft,dmdas", "--gpu-window", "2,4"]
-
-
-def duet(*words, status=0, **more):
-    result = subprocess.run([DUET, *words], capture_output=True, text=True, check=False, **more)
-    assert result.returncode == status, (words, result)
-    return result
 
 
 def tune(*words, **more):

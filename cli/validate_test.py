@@ -3,13 +3,13 @@
 """
 
 import csv
+import functools
 import io
 import json
 import math
 import os
 import pathlib
 import re
-import sys
 import tempfile
 
 import testing
@@ -66,13 +66,11 @@ CASES = {"schema": 1, "cases": [
      "hold": True, "priorities": "none"}]}
 
 
-def duet(*arguments, **options):
-    return testing.duet("validate", *arguments, **options)
+duet = functools.partial(testing.duet, "validate")
 
 
 def good(*arguments, status=0, elsewhere=None, **options):
-    result = duet(*arguments, **options)
-    assert result.returncode == status, (arguments, result.stdout, result.stderr)
+    result = duet(*arguments, status=status, **options)
     said = testing.told(result.stderr)
     if elsewhere:  # a platform of another machine than the measured one
         assert said.pop(0) == (f"duet: {elsewhere} is not this machine: errors are of a "
@@ -206,8 +204,8 @@ def test_cross_product():
     assert "100" in failures[1] and "tiles of 960" in failures[2], failures
     # what cannot be simulated is no fault of the list
     words[-1] = "960,1000"
-    result = duet(*words, "--n", "3840", "--csv")
-    assert result.returncode == 1 and "1 of 2 cases failed" in result.stderr, result
+    result = duet(*words, "--n", "3840", "--csv", status=1)
+    assert "1 of 2 cases failed" in result.stderr, result
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
     assert [row["tile"] for row in rows] == ["960", "1000"], rows
     words[-1] = "1000"
