@@ -26,9 +26,8 @@ struct kept {
     struct duet__history *history;
     struct duet_runtime **cores; /* one for each node of a simulation */
     unsigned core_count;
-    char *trace, *policy, *place, *world, *workload, *options;
-    uint64_t seed;
-    double scale;
+    struct duet__trace trace; /* what is known of the run before it is over */
+    char *path, *place;       /* path of the trace; NULL: none is wanted */
     bool report;
 };
 
@@ -40,12 +39,9 @@ static void kept_free(void *data)
     g_free(kept->cores);
     duet__times_free(kept->times);
     duet__history_free(kept->history);
+    duet__trace_fini(&kept->trace);
     g_free(kept->place);
-    g_free(kept->world);
-    g_free(kept->workload);
-    g_free(kept->trace);
-    g_free(kept->policy);
-    g_free(kept->options);
+    g_free(kept->path);
     g_free(kept);
 }
 
@@ -82,16 +78,22 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
                     struct duet__times *times)
 {
     struct kept *kept = g_new0(struct kept, 1);
+    const char *world = config->simulate ? "simulated" : config->emulate ? "emulated" : "real";
     kept->times = times;
     kept->place = duet__place(config, duet_runtime_machine(runtime)->name);
-    kept->world = g_strdup(config->simulate ? "simulated" : config->emulate ? "emulated" : "real");
-    kept->workload = g_strdup(config->context ? config->context : program_invocation_short_name);
-    kept->seed = config->seed;
-    kept->scale = config->scale;
-    kept->trace = trace_name(config->trace);
-    kept->policy = g_strdup(config->policy ? config->policy : "ws");
-    kept->options = duet__settings_text(config);
+    kept->path = trace_name(config->trace);
     kept->report = config->report;
+    kept->trace = (struct duet__trace){
+        .world = g_strdup(world),
+        .workload = g_strdup(config->context ? config->context : program_invocation_short_name),
+        .policy = g_strdup(config->policy ? config->policy : "ws"),
+        .options = duet__settings_text(config),
+        .scale = config->scale,
+        .platform_file = g_strdup(times ? times->file : NULL),
+        .platform_digest = g_strdup(times && times->file ? times->digest : NULL),
+        .paje = kept->path && duet__trace_is_paje(kept->path),
+        .run.seed = config->seed,
+    };
     duet__core_keep(runtime, kept, kept_free);
 }
 
@@ -116,30 +118,22 @@ static void write_run(FILE *stream, const void *trace)
 static int write_trace(const struct duet_runtime *runtime, const struct duet__run *run,
                        const struct kept *kept, struct duet_message *message)
 {
-    struct duet__trace trace = {.world = kept->world,
-                                .workload = kept->workload,
-                                .policy = kept->policy,
-                                .options = kept->options,
-                                .paje = duet__trace_is_paje(kept->trace),
-                                .run = *run};
-    trace.run.seed = kept->seed;
-    trace.scale = kept->scale;
+    struct duet__trace trace = kept->trace;
+    const bool simulated = !strcmp(trace.world, "simulated");
+    trace.run = *run;
+    trace.run.seed = kept->trace.run.seed;
     if (!trace.run.recording.machine) /* figures alone are wanted */
         trace.run.recording.machine =
             (struct duet_machine *)(uintptr_t)duet_runtime_machine(runtime);
-    if (kept->times && kept->times->file) {
-        trace.platform_file = (char *)(uintptr_t)kept->times->file;
-        trace.platform_digest = (char *)(uintptr_t)kept->times->digest;
-    }
     if (!duet__nodes_of(runtime))
-        trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
+        trace.run.bounds = duet__bounds(runtime, simulated);
     /* dates of the program's */
     duet__recording_shift(&trace.run.recording, trace.run.stats.first_submit_s);
     (void)duet_choice(runtime, &trace.run.choice);
     trace.run.recording.makespan_s = trace.run.stats.last_end_s;
-    if (!strcmp(kept->world, "simulated"))
+    if (simulated)
         trace.spent = duet__spent_take(runtime, &trace.spent_count);
-    int error = duet__file_write(kept->trace, write_run, &trace, message);
+    int error = duet__file_write(kept->path, write_run, &trace, message);
     g_free(trace.spent);
     return error;
 }
@@ -147,7 +141,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
 /* The program's own result does not depend on it. */
 static void add_to_history(const struct duet_runtime *runtime, const struct kept *kept)
 {
-    g_autofree char *context = duet__program_name(kept->workload);
+    g_autofree char *context = duet__program_name(kept->trace.workload);
     struct duet_message message = {""};
     struct duet__recording recording;
     int error = duet__recording_take(&recording, runtime, true);
@@ -173,7 +167,7 @@ static void write_report(const struct duet_runtime *runtime, const struct duet__
 {
     const struct duet_stats *stats = &run->stats;
     fprintf(stderr, "duet: %llu tasks on %s, policy %s: makespan %.6f s",
-            (unsigned long long)stats->tasks, kept->place, kept->policy, stats->makespan_s);
+            (unsigned long long)stats->tasks, kept->place, kept->trace.policy, stats->makespan_s);
     if (stats->flops > 0 && stats->makespan_s > 0)
         fprintf(stderr, ", %.1f GFlop/s", stats->flops / stats->makespan_s * 1e-9);
     if (duet_runtime_machine(runtime)->node_count > 1) {
@@ -248,7 +242,7 @@ static int write_all(const struct duet_runtime *runtime, const struct kept *kept
     struct duet_message message = {""};
     struct duet__run run = {0};
     int error =
-        duet__run_take(runtime, duet__records(runtime), kept->trace, &unknown, &run, &message);
+        duet__run_take(runtime, duet__records(runtime), kept->path, &unknown, &run, &message);
     if (!error && !duet_node(runtime)) {
         if (kept->report) {
             write_report(runtime, &run, kept);
@@ -256,13 +250,13 @@ static int write_all(const struct duet_runtime *runtime, const struct kept *kept
                 fprintf(stderr, "duet: %s\n", run.barred);
             write_iterations(&run.recording);
         }
-        if (kept->trace)
+        if (kept->path)
             error = write_trace(runtime, &run, kept, &message);
     }
     duet__recording_fini(&run.recording);
     if (error)
         fprintf(stderr, "duet: %s\n", message.text);
-    return kept->trace ? error : DUET_OK;
+    return kept->path ? error : DUET_OK;
 }
 
 /* Waits; an error that no earlier wait has told the application is printed. */
@@ -285,7 +279,7 @@ int duet_close(struct duet_runtime *runtime)
         return error;
     error = last_wait(runtime);
     const struct kept *kept = duet__core_kept(runtime);
-    if (kept && (kept->trace || kept->report)) {
+    if (kept && (kept->path || kept->report)) {
         int written = write_all(runtime, kept);
         error = error ? error : written;
     }
