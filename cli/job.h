@@ -130,9 +130,6 @@ DUET_MUST_CHECK int duet__job_check_machine(struct duet__job *job, struct duet_m
 /* True if a name is that of a file: it has a '/' or a '.', or the file exists. */
 bool duet__is_file(const char *name);
 
-/* Prints the contents of a task graph. Returns the exit status. */
-int duet__print_graph(struct duet__job *job, const char *path);
-
 /*
  * Finds StarPU's performance models: where the option says, else where StarPU itself looks for
  * them. The texts live as long as the job.
