@@ -28,31 +28,26 @@ struct duet__module {
 
 struct duet__simgrid_module {
     struct duet__module module;
-    const struct network_engine *(*engine)(struct duet_message *message);
+    __typeof__(duet__network_simgrid) *engine;
 };
 
 struct duet__blas_module {
     struct duet__module module;
-    duet_kernel_fn (*kernel)(const char *base);
-    int (*begin)(unsigned threads, struct duet_message *message);
-    int (*residual)(const struct duet__storage *a, const uint64_t *rows,
-                    const struct duet__judging *how, double *residual,
-                    struct duet_message *message);
-    bool (*about)(struct duet__blas *blas);
+    __typeof__(duet__blas_kernel) *kernel;
+    __typeof__(duet__blas_begin) *begin;
+    __typeof__(duet__residual) *residual;
+    __typeof__(duet__blas_about) *about;
 };
 
 struct duet__mpi_module {
     struct duet__module module;
-    int (*meet)(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
-                struct duet_message *message);
-    int (*agree)(int error, struct duet_message *message);
-    void (*decline)(const char *why);
-    int (*spread)(void *data, size_t bytes, unsigned *count, unsigned *near,
-                  struct duet_message *message);
-    void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
-                  const struct duet__mpi_calls *calls);
-    const struct duet__transport *(*transport)(void);
-    int (*measure)(double seconds, struct duet__mpi_measured *out, struct duet_message *message);
+    __typeof__(duet__mpi_meet) *meet;
+    __typeof__(duet__mpi_agree) *agree;
+    __typeof__(duet__mpi_decline) *decline;
+    __typeof__(duet__mpi_spread) *spread;
+    __typeof__(duet__mpi_start) *start;
+    __typeof__(duet__mpi_transport) *transport;
+    __typeof__(duet__mpi_measure) *measure;
 };
 
 /*
