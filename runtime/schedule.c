@@ -427,18 +427,15 @@ bool duet__schedule_is(const char *path)
 
 void duet__schedule_offer(const char *path, const struct duet__schedule *schedule)
 {
-    struct kept *kept = g_new0(struct kept, 1);
-    *kept = (struct kept){.schedule = schedule, .offered = true};
+    const struct kept kept = {.schedule = schedule, .offered = true};
     g_mutex_lock(&lock);
     if (!all)
         all = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (schedule)
-        g_hash_table_insert(all, g_strdup(path), kept);
+        g_hash_table_insert(all, g_strdup(path), g_memdup2(&kept, sizeof kept));
     else
         g_hash_table_remove(all, path);
     g_mutex_unlock(&lock);
-    if (!schedule)
-        g_free(kept);
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)
@@ -483,8 +480,7 @@ int duet__schedule_load(const char *path, const struct duet__schedule **out,
 static void write_column(struct duet__json_writer *json, const struct duet__schedule *schedule,
                          unsigned column)
 {
-    duet__json_break(json, 2);
-    duet__json_begin(json, columns[column], '[');
+    duet__json_print(json, "\n  %s: [", columns[column]);
     for (size_t i = 0; i < schedule->count; i++) {
         const struct duet__planned *task = &schedule->tasks[i];
         if (column == KERNELS)
@@ -505,25 +501,17 @@ static void write_column(struct duet__json_writer *json, const struct duet__sche
 void duet__schedule_write(FILE *stream, const struct duet__schedule *schedule, const char *machine)
 {
     struct duet__json_writer json = {.stream = stream};
-    duet__json_begin(&json, NULL, '{');
-    duet__json_break(&json, 2);
-    duet__json_put_string(&json, "machine", machine);
-    duet__json_break(&json, 2);
-    duet__json_put_number(&json, "makespan_s", schedule->makespan_s);
-    duet__json_break(&json, 2);
-    duet__json_begin(&json, "schedule", '{');
+    duet__json_print(&json, "{\n  machine: %s\n  makespan_s: %g\n  schedule: {", machine,
+                     schedule->makespan_s);
     for (unsigned i = 0; i < schedule->workers.list->len; i++) {
-        duet__json_break(&json, 4);
-        duet__json_begin(&json, schedule->workers.list->pdata[i], '[');
+        duet__json_print(&json, "\n    %s: [", (char *)schedule->workers.list->pdata[i]);
         for (size_t k = schedule->first[i]; k < schedule->first[i + 1]; k++)
             duet__json_put_integer(&json, NULL, schedule->order[k] + UINT64_C(1));
         duet__json_end(&json, ']');
     }
-    duet__json_break(&json, 2);
-    duet__json_end(&json, '}');
+    duet__json_print(&json, "\n  }");
     for (unsigned i = 0; i < COLUMNS; i++)
         write_column(&json, schedule, i);
-    duet__json_break(&json, 0);
-    duet__json_end(&json, '}');
+    duet__json_print(&json, "\n}");
     putc('\n', stream);
 }
