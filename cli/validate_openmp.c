@@ -9,6 +9,7 @@
 #include "report/report.h"
 #include "runs/rounds.h"
 #include "trace/trace.h"
+#include "base/json.h"
 #include "base/stats.h"
 
 /* A number of threads, and what is known of it: a value for each round. */
@@ -34,11 +35,8 @@ static int read_makespan(const char *path, double *makespan_s)
     struct duet__trace trace = {0};
     struct duet_message message = {""};
     g_autofree char *text = NULL;
-    g_autoptr(GError) problem = NULL;
     size_t length;
-    int error = 0;
-    if (!g_file_get_contents(path, &text, &length, &problem))
-        error = duet_fail(&message, DUET_EIO, "%s", problem->message);
+    int error = duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, &message);
     error = error ? error : duet__read_figures(text, length, path, &trace, &message);
     *makespan_s = trace.run.stats.makespan_s;
     duet__trace_fini(&trace);
