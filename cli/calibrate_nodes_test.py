@@ -4,11 +4,10 @@
 import json
 import os
 import pathlib
-import subprocess
 import tempfile
 
 import testing
-from testing import DUET, refused
+from testing import DUET, duet, mpirun, refused
 
 testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
@@ -16,24 +15,18 @@ MINE = pathlib.Path("mine.json")
 NODES = ["calibrate", "--nodes", "--out", str(MINE), "--budget", "0.1s", "--json"]
 
 
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
 # There has to be a description, and more than one process: else nothing is written.
-refused(run(DUET, *NODES), "there is no mine.json")
-made = run(DUET, "platform", "new", "--cpus", "1x2", "--out", MINE)
-assert made.returncode == 0, made
+refused(duet(*NODES), "there is no mine.json")
+duet("platform", "new", "--cpus", "1x2", "--out", MINE, status=0)
 before = json.loads(MINE.read_text(encoding="utf-8"))
-alone = run(DUET, *NODES)
+alone = duet(*NODES)
 testing.need_mpi(alone.stderr)
 refused(alone, "mpirun -n 2 duet calibrate --nodes")
 assert json.loads(MINE.read_text(encoding="utf-8")) == before
 
 # The other processes need not have it.
-result = run("mpirun", "-n", "1", DUET, *NODES, ":", "-n", "2", "sh", "-c", 'cd / && exec "$@"',
-             "sh", DUET, *NODES)
-assert result.returncode == 0, result
+result = mpirun(1, *NODES, ":", "-n", "2", "sh", "-c", 'cd / && exec "$@"', "sh", DUET, *NODES,
+                status=0)
 report = json.loads(result.stdout)  # of one process
 assert report["nodes"] == 3 and report["file"] == str(MINE), report
 network, sizes = report["network"], report["messages"]

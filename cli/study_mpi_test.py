@@ -12,7 +12,7 @@ import tempfile
 import types
 
 import testing
-from testing import DUET, duet, said
+from testing import DUET, duet, mpirun, said
 
 testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
@@ -34,12 +34,6 @@ def rows(path, what=SAME, order="command"):
         connection.close()
 
 
-def mpirun(ranks, *words, recovery=False):
-    options = ["--enable-recovery"] if recovery else []
-    return subprocess.run(["mpirun", *options, "-n", str(ranks), DUET, *words],
-                          capture_output=True, text=True, check=False)
-
-
 # What one process says, and whether this build has MPI: if not, that is said, once.
 alone = duet(*SMALL, "--out", "alone.db", status=0)
 os.environ.update(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1")
@@ -54,24 +48,25 @@ testing.need_mpi(none.stderr)
 
 # The same rows and the same table, each once, with any number of ranks; also of a shard.
 for count in (2, 5, 16):
-    result = mpirun(count, *SMALL, "--out", f"{count}.db")
-    assert result.returncode == 0 and result.stdout == alone.stdout, result
+    result = mpirun(count, *SMALL, "--out", f"{count}.db", status=0)
+    assert result.stdout == alone.stdout, result
     assert not said(result.stderr) and rows(f"{count}.db") == rows("alone.db"), result
     assert not os.path.exists(f"{count}.db-wal")
-shown = mpirun(2, "study", "--show", "--out", "2.db")
-assert shown.returncode == 0 and shown.stdout == alone.stdout, shown
-assert mpirun(2, *SMALL, "--shard", "1/2", "--jobs", "2", "--out", "half.db").returncode == 0
-assert duet(*SMALL, "--shard", "2/2", "--out", "other.db").returncode == 0
+shown = mpirun(2, "study", "--show", "--out", "2.db", status=0)
+assert shown.stdout == alone.stdout, shown
+mpirun(2, *SMALL, "--shard", "1/2", "--jobs", "2", "--out", "half.db", status=0)
+duet(*SMALL, "--shard", "2/2", "--out", "other.db", status=0)
 assert len(rows("half.db")) == 12 and sorted(rows("half.db") + rows("other.db")) == rows("alone.db")
 
 # What is wrong is said by one rank, whatever mpirun makes of the status.
-for recovery, says, words in (
-        (False, "no platform is named nowhere", ["study", "cholesky", "--platform", "nowhere"]),
-        (True, "--tile takes a whole", [*SMALL, "--tile", "x"]),
-        (True, "cannot open nowhere/a.db: No such", [*SMALL, "--out", "nowhere/a.db"]),
-        (False, "there is no none.db", ["study", "--show", "--out", "none.db"])):
-    result = mpirun(3, *words, recovery=recovery)
-    assert recovery or result.returncode == 2, result
+for options, says, words in (
+        ([], "no platform is named nowhere", ["study", "cholesky", "--platform", "nowhere"]),
+        (["--enable-recovery"], "--tile takes a whole", [*SMALL, "--tile", "x"]),
+        (["--enable-recovery"], "cannot open nowhere/a.db: No such",
+         [*SMALL, "--out", "nowhere/a.db"]),
+        ([], "there is no none.db", ["study", "--show", "--out", "none.db"])):
+    result = mpirun(3, *words, options=options)
+    assert options or result.returncode == 2, result
     assert len(said(result.stderr)) == 1 and says in result.stderr and not result.stdout, result
 full = subprocess.run(["mpirun", "--mca", "btl", "self,tcp", "-n", "2", "sh", "-c",
                        f"ulimit -f 80; exec {DUET} {' '.join(SMALL)} --out full.db"],
@@ -142,5 +137,5 @@ for index, ending in enumerate((lambda: os.kill(study.ranks[1], signal.SIGKILL),
     study.end()
     before = rows(path, "id, wall_s", "id")
     assert study.mpirun.returncode and before, study.mpirun
-    assert mpirun(4, *HELD, "--out", path).returncode == 0
+    mpirun(4, *HELD, "--out", path, status=0)
     assert rows(path) == whole and rows(path, "id, wall_s", "id")[:len(before)] == before

@@ -70,12 +70,17 @@ def touch(path):
     return f'fclose(fopen("{path}", "w"));'
 
 
-def duet(*words, status=None, **options):
-    """A call, which has to end with this status if one is given."""
-    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False,
-                            **options)
+def duet(*words, before=(), status=None, **options):
+    """A call, behind the words of a launcher, which has to end with this status if one is given."""
+    result = subprocess.run([*map(str, [*before, DUET, *words])], capture_output=True, text=True,
+                            check=False, **options)
     assert status in (None, result.returncode), (words, result)
     return result
+
+
+def mpirun(count, *words, options=(), status=None):
+    """A call in so many processes."""
+    return duet(*words, before=["mpirun", *options, "-n", count], status=status)
 
 
 def good(*words, **options):
