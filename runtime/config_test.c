@@ -10,13 +10,25 @@
 #include <glib.h>
 #include "runtime/settings.h"
 
-/* Clears every variable that a case may have set. */
-static void clear_environment(void)
+/* Gives the environment these variables, "NAME=VALUE ...", and no others of duet. */
+static void use_environment(const char *variables)
 {
     g_auto(GStrv) names = g_listenv();
+    g_auto(GStrv) all = g_strsplit(variables, " ", -1);
     for (char **name = names; *name; name++)
         if (g_str_has_prefix(*name, "DUET_"))
             g_unsetenv(*name);
+    for (char **variable = all; *variable; variable++) {
+        g_auto(GStrv) parts = g_strsplit(*variable, "=", 2);
+        g_setenv(parts[0], parts[1], TRUE);
+    }
+}
+
+static void set(struct duet_config *config, const char *variables)
+{
+    use_environment(variables);
+    if (duet_config_environment(config, hear()))
+        g_error("%s gives \"%s\"", variables, heard());
 }
 
 static void test_defaults(void)
@@ -26,7 +38,7 @@ static void test_defaults(void)
     struct duet_message message = {"unchanged"};
     memset(&config, 0x55, sizeof config);
     duet_config_init(&config);
-    clear_environment();
+    use_environment("");
     g_assert_cmpint(duet_config_environment(&config, &message), ==, DUET_OK);
     g_assert_cmpstr(message.text, ==, "unchanged");
     g_assert_null(config.simulate);
@@ -47,27 +59,12 @@ static void test_environment(void)
 {
     struct duet_config config;
     duet_config_init(&config);
-    clear_environment();
-    g_setenv("DUET_SIMULATE", "idgraf", TRUE);
-    g_setenv("DUET_CPUS", "4", TRUE);
-    g_setenv("DUET_GPUS", "0", TRUE);
-    g_setenv("DUET_GPU_MEMORY", "1.5GiB", TRUE);
-    g_setenv("DUET_LINKS", "pcie=12GB/s", TRUE);
-    g_setenv("DUET_POLICY", "heft", TRUE);
-    g_setenv("DUET_MODEL", "regression", TRUE);
-    g_setenv("DUET_SEED", "18446744073709551615", TRUE);
-    g_setenv("DUET_WINDOW", "100", TRUE);
-    g_setenv("DUET_SET_ARCH", "1", TRUE);
-    g_setenv("DUET_HOLD", "1", TRUE);
-    g_setenv("DUET_PRIORITIES", "none", TRUE);
-    g_setenv("DUET_NOISE", "yes", TRUE);
-    g_setenv("DUET_EXTRAPOLATE", "", TRUE);
-    g_setenv("DUET_COSTS", "submit=1us", TRUE);
-    g_setenv("DUET_WITHOUT", "caches,wake-ups", TRUE);
-    g_setenv("DUET_CONTEXT", "cholesky", TRUE);
-    g_setenv("DUET_TRACE", "trace.json", TRUE);
-    g_setenv("DUET_REPORT", "no", TRUE);
-    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    set(&config,
+        "DUET_SIMULATE=idgraf DUET_CPUS=4 DUET_GPUS=0 DUET_GPU_MEMORY=1.5GiB "
+        "DUET_LINKS=pcie=12GB/s DUET_POLICY=heft DUET_MODEL=regression "
+        "DUET_SEED=18446744073709551615 DUET_WINDOW=100 DUET_SET_ARCH=1 DUET_HOLD=1 "
+        "DUET_PRIORITIES=none DUET_NOISE=yes DUET_EXTRAPOLATE= DUET_COSTS=submit=1us "
+        "DUET_WITHOUT=caches,wake-ups DUET_CONTEXT=cholesky DUET_TRACE=trace.json DUET_REPORT=no");
     g_assert_cmpstr(config.simulate, ==, "idgraf");
     g_assert_cmpint(config.cpus, ==, 4);
     g_assert_cmpint(config.gpus, ==, 0);
@@ -84,7 +81,6 @@ static void test_environment(void)
     g_assert_cmpstr(config.without, ==, "caches,wake-ups");
     g_assert_cmpstr(config.context, ==, "cholesky");
     g_assert_cmpstr(config.trace, ==, "trace.json");
-    clear_environment();
 }
 
 static void test_real_environment(void)
@@ -94,66 +90,41 @@ static void test_real_environment(void)
     g_assert_null(config.emulate);
     g_assert_cmpfloat(config.scale, ==, 0);
     g_assert_cmpfloat(config.watchdog_s, ==, 0);
-    clear_environment();
-    g_setenv("DUET_EMULATE", "free", TRUE);
-    g_setenv("DUET_SCALE", "0.01", TRUE);
-    g_setenv("DUET_LOSE", "gpu1@100", TRUE);
-    g_setenv("DUET_WATCHDOG", "2.5", TRUE);
-    g_setenv("DUET_NO_BIND", "1", TRUE);
-    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    set(&config, "DUET_EMULATE=free DUET_SCALE=0.01 DUET_LOSE=gpu1@100 DUET_WATCHDOG=2.5 "
+                 "DUET_NO_BIND=1");
     g_assert_cmpstr(config.emulate, ==, "free");
     g_assert_cmpfloat(config.scale, ==, 0.01);
     g_assert_cmpstr(config.lose, ==, "gpu1@100");
     g_assert_cmpfloat(config.watchdog_s, ==, 2.5);
     g_assert_true(config.no_bind);
-    clear_environment();
     /* empty texts take back what an earlier source asked for */
-    g_setenv("DUET_EMULATE", "", TRUE);
-    g_setenv("DUET_LOSE", "", TRUE);
-    g_setenv("DUET_WATCHDOG", "never", TRUE);
-    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    set(&config, "DUET_EMULATE= DUET_LOSE= DUET_WATCHDOG=never");
     g_assert_null(config.emulate);
     g_assert_null(config.lose);
     g_assert_cmpfloat(config.watchdog_s, <, 0);
-    clear_environment();
-}
-
-static void set(struct duet_config *config, const char *name, const char *value)
-{
-    clear_environment();
-    g_setenv(name, value, TRUE);
-    if (duet_config_environment(config, hear()))
-        g_error("%s=%s gives \"%s\"", name, value, heard());
-    clear_environment();
 }
 
 /* A configuration is handed on whole, and nothing else is. */
 static void test_handed_on(void)
 {
-    static const char *const texts[][2] = {
-        {"DUET_SIMULATE", "idgraf"},     {"DUET_CPUS", "0"},         {"DUET_GPU_MEMORY", "33.3%"},
-        {"DUET_GPU_WINDOW", "3"},        {"DUET_PIN", "none"},       {"DUET_SCALE", "0.1"},
-        {"DUET_WATCHDOG", "never"},      {"DUET_NOISE", "1"},        {"DUET_SEED", "123456789012"},
-        {"DUET_WITHOUT", "caches"},      {"DUET_POLICY", "cp:b=3"},  {"DUET_MODEL_ERROR", "0.25"},
-        {"DUET_COSTS", "submit=1us"},    {"DUET_WINDOW", "4294967"}, {"DUET_CONTEXT", "app"},
-        {"DUET_PRIORITIES", "workload"}, {"DUET_JITTER", "1"},       {"DUET_PERTURBATION", "0.5"},
-    };
+    static const char variables[] =
+        "DUET_SIMULATE=idgraf DUET_CPUS=0 DUET_GPU_MEMORY=33.3% DUET_GPU_WINDOW=3 DUET_PIN=none "
+        "DUET_SCALE=0.1 DUET_WATCHDOG=never DUET_NOISE=1 DUET_SEED=123456789012 "
+        "DUET_WITHOUT=caches DUET_POLICY=cp:b=3 DUET_MODEL_ERROR=0.25 DUET_COSTS=submit=1us "
+        "DUET_WINDOW=4294967 DUET_CONTEXT=app DUET_PRIORITIES=workload DUET_JITTER=1 "
+        "DUET_PERTURBATION=0.5";
+    g_auto(GStrv) all = g_strsplit(variables, " ", -1);
     struct duet_config config;
     char **environment = g_environ_setenv(NULL, "DUET_TRACE", "old.json", TRUE);
     environment = g_environ_setenv(environment, "HOME", "/home", TRUE);
     duet_config_init(&config);
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        set(&config, texts[i][0], texts[i][1]);
-    /* texts of the environment are gone */
-    config.simulate = "idgraf", config.without = "caches", config.policy = "cp:b=3";
-    config.costs = "submit=1us", config.context = "app", config.priorities = "workload";
+    set(&config, variables);
     environment = duet__config_environment(&config, environment);
-    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_assert_cmpstr(g_environ_getenv(environment, texts[i][0]), ==, texts[i][1]);
+    for (char **variable = all; *variable; variable++)
+        g_assert_true(g_strv_contains((const char *const *)environment, *variable));
     g_assert_cmpstr(g_environ_getenv(environment, "HOME"), ==, "/home");
-    g_assert_cmpuint(g_strv_length(environment), ==, G_N_ELEMENTS(texts) + 1);
-    set(&config, "DUET_GPU_MEMORY", "6GiB");
-    set(&config, "DUET_PIN", "1MiB");
+    g_assert_cmpuint(g_strv_length(environment), ==, g_strv_length(all) + 1);
+    set(&config, "DUET_GPU_MEMORY=6GiB DUET_PIN=1MiB");
     config.scale = 0;
     environment = duet__config_environment(&config, environment);
     g_assert_cmpstr(g_environ_getenv(environment, "DUET_GPU_MEMORY"), ==, "6442450944");
@@ -167,28 +138,26 @@ static void test_gpu_environment(void)
 {
     struct duet_config config;
     duet_config_init(&config);
-    set(&config, "DUET_GPU_WINDOW", "3");
-    set(&config, "DUET_GPU_WINDOW_SHORT", "1024");
-    set(&config, "DUET_GPU_STREAMS", "4");
+    set(&config, "DUET_GPU_WINDOW=3 DUET_GPU_WINDOW_SHORT=1024 DUET_GPU_STREAMS=4");
     g_assert_cmpuint(config.gpu_window, ==, 3);
     g_assert_cmpuint(config.gpu_window_short, ==, 1024);
     g_assert_cmpuint(config.gpu_streams, ==, 4);
-    set(&config, "DUET_GPU_MEMORY", "80%");
+    set(&config, "DUET_GPU_MEMORY=80%");
     g_assert_cmpfloat(config.gpu_memory_share, ==, 0.8);
     g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
-    set(&config, "DUET_GPU_MEMORY", "2kB");
+    set(&config, "DUET_GPU_MEMORY=2kB");
     g_assert_cmpfloat(config.gpu_memory_share, ==, 0);
     g_assert_cmpuint(config.gpu_memory_bytes, ==, 2000);
-    set(&config, "DUET_GPU_MEMORY", "100%");
+    set(&config, "DUET_GPU_MEMORY=100%");
     g_assert_cmpfloat(config.gpu_memory_share, ==, 1);
     g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
-    set(&config, "DUET_GPU_MEMORY", "0.5%");
+    set(&config, "DUET_GPU_MEMORY=0.5%");
     g_assert_cmpfloat(config.gpu_memory_share, ==, 0.005);
-    set(&config, "DUET_PIN", "2GiB");
+    set(&config, "DUET_PIN=2GiB");
     g_assert_true(config.pin_bytes == UINT64_C(1) << 31 && !config.no_pin);
-    set(&config, "DUET_PIN", "none");
+    set(&config, "DUET_PIN=none");
     g_assert_true(config.pin_bytes == 0 && config.no_pin);
-    set(&config, "DUET_PIN", "7");
+    set(&config, "DUET_PIN=7");
     g_assert_true(config.pin_bytes == 7 && !config.no_pin);
 }
 
@@ -196,64 +165,37 @@ static void test_gpu_environment(void)
 static void test_bad_environment(void)
 {
     static const char *const bad[][2] = {
-        {"DUET_CPUS", "-1"},
-        {"DUET_CPUS", "four"},
-        {"DUET_GPUS", "2 "},
-        {"DUET_GPUS", ""},
-        {"DUET_GPUS", "1e3"},
-        {"DUET_GPU_MEMORY", "0"},
-        {"DUET_GPU_MEMORY", "6 GB"},
-        {"DUET_GPU_MEMORY", "6gb"},
-        {"DUET_GPU_MEMORY", "-1GB"},
-        {"DUET_GPU_MEMORY", "0%"},
-        {"DUET_GPU_MEMORY", "101%"},
-        {"DUET_GPU_MEMORY", "-1%"},
-        {"DUET_GPU_MEMORY", "80 %"},
-        {"DUET_GPU_MEMORY", "80%%"},
-        {"DUET_GPU_MEMORY", "%"},
+        {"DUET_CPUS", "-1|four"},
+        {"DUET_GPUS", "2 ||1e3"},
+        {"DUET_GPU_MEMORY", "0|6 GB|6gb|-1GB|0%|101%|-1%|80 %|80%%|%"},
         {"DUET_GPU_WINDOW", "0"},
-        {"DUET_GPU_WINDOW_SHORT", "0"},
-        {"DUET_GPU_WINDOW_SHORT", "1025"},
-        {"DUET_GPU_STREAMS", "0"},
-        {"DUET_GPU_STREAMS", "65"},
-        {"DUET_GPU_STREAMS", "two"},
-        {"DUET_PIN", "0"},
-        {"DUET_PIN", "None"},
-        {"DUET_PIN", "50%"},
-        {"DUET_PIN", ""},
-        {"DUET_SEED", "0x10"},
-        {"DUET_SEED", "18446744073709551616"},
+        {"DUET_GPU_WINDOW_SHORT", "0|1025"},
+        {"DUET_GPU_STREAMS", "0|65|two"},
+        {"DUET_PIN", "0|None|50%|"},
+        {"DUET_SEED", "0x10|18446744073709551616"},
         {"DUET_WINDOW", "0"},
         {"DUET_NOISE", "maybe"},
         {"DUET_SET_ARCH", "2"},
         {"DUET_HOLD", "2"},
         {"DUET_REPORT", "TRUE"},
-        {"DUET_SCALE", "0"},
-        {"DUET_SCALE", "-1"},
-        {"DUET_SCALE", "1x"},
-        {"DUET_WATCHDOG", "0"},
-        {"DUET_WATCHDOG", "10s"},
-        {"DUET_WATCHDOG", "nan"},
+        {"DUET_SCALE", "0|-1|1x"},
+        {"DUET_WATCHDOG", "0|10s|nan"},
         {"DUET_NO_BIND", "maybe"},
-        {"DUET_NODES", "0"},
-        {"DUET_NODES", "4097"},
-        {"DUET_NODES", "2x"},
-        {"DUET_NODES", "64x65"},
-        {"DUET_NODES", "2x2x2"},
+        {"DUET_NODES", "0|4097|2x|64x65|2x2x2"},
         {"DUET_NETWORK", "bus"},
-        {"DUET_WITHOUT", "luck"},
-        {"DUET_WITHOUT", "Caches"},
-        {"DUET_WITHOUT", "cache"},
+        {"DUET_WITHOUT", "luck|Caches|cache"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
-        struct duet_config config;
-        duet_config_init(&config);
-        clear_environment();
-        g_setenv(bad[i][0], bad[i][1], TRUE);
-        FAILS(duet_config_environment(&config, hear()), DUET_EINVAL, bad[i][0]);
-        SAYS(bad[i][1]);
+        g_auto(GStrv) values = g_strsplit(bad[i][1], "|", -1);
+        for (char **value = values; *value; value++) {
+            struct duet_config config;
+            duet_config_init(&config);
+            use_environment("");
+            g_setenv(bad[i][0], *value, TRUE);
+            FAILS(duet_config_environment(&config, hear()), DUET_EINVAL, bad[i][0]);
+            SAYS(*value);
+        }
     }
-    clear_environment();
 }
 
 /* Options are taken out, the rest stays in order, and arguments prevail over the environment. */
@@ -267,9 +209,7 @@ static void test_arguments(void)
     int argc = 9;
     struct duet_config config;
     duet_config_init(&config);
-    clear_environment();
-    g_setenv("DUET_CPUS", "4", TRUE);
-    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    set(&config, "DUET_CPUS=4");
     g_assert_cmpint(duet_config_arguments(&config, &argc, argv, NULL), ==, DUET_OK);
     static const char *const rest[] = {"--duet-program", "first", "--other=1", "-x", "last"};
     g_assert_cmpint(argc, ==, G_N_ELEMENTS(rest));
@@ -280,20 +220,15 @@ static void test_arguments(void)
     g_assert_cmpint(config.cpus, ==, 2);
     g_assert_true(config.noise);
     g_assert_cmpuint(config.gpu_memory_bytes, ==, 1000000000);
-    clear_environment();
 }
 
 static void subprocess_misspelt(void)
 {
     struct duet_config config;
     duet_config_init(&config);
-    clear_environment();
-    g_setenv("DUET_POLCY", "heft", TRUE);
-    g_setenv("DUET_GPU_WINDOW", "2", TRUE);
-    g_setenv("DUET_TILE", "64", TRUE); /* a program's own, as the others below */
-    g_setenv("DUET_HOME", "/opt/duet", TRUE);
-    g_setenv("DUET_COMMAND", "build/duet", TRUE);
-    g_setenv("DUET_SIMGRID", "ON", TRUE);
+    /* a program's own are DUET_TILE and those behind it */
+    use_environment("DUET_POLCY=heft DUET_GPU_WINDOW=2 DUET_TILE=64 DUET_HOME=/opt/duet "
+                    "DUET_COMMAND=build/duet DUET_SIMGRID=ON");
     for (int i = 0; i < 2; i++) /* the second runtime of a program says it no more */
         g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
 }
@@ -396,7 +331,7 @@ static void test_bad_open(void)
         {{.emulate = "idgraf", .scale = INFINITY}, DUET_EINVAL, "positive"},
         {{.watchdog_s = NAN}, DUET_EINVAL, "watchdog"},
     };
-    clear_environment();
+    use_environment("");
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         struct duet_runtime *duet = NULL;
         struct duet_config config = bad[i].config;
@@ -457,9 +392,7 @@ static void test_sizes(void)
     struct duet_runtime *duet = NULL;
     memset(&given, 0x5a, sizeof given);
     duet_config_init_size(&given.config, old);
-    g_setenv("DUET_CPUS", "1", TRUE);
-    g_setenv("DUET_POLICY", "eager", TRUE);
-    WORKS(duet_config_environment(&given.config, hear()));
+    set(&given.config, "DUET_CPUS=1 DUET_POLICY=eager");
     g_assert_cmpint(given.config.cpus, ==, 1);
     g_assert_cmpuint(given.config.size, ==, old);
     for (size_t i = old; i < sizeof given; i++)
@@ -467,9 +400,6 @@ static void test_sizes(void)
     given.config.gpus = 0;
     WORKS(duet_open(&duet, &given.config, hear()));
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
-    g_unsetenv("DUET_CPUS");
-    g_unsetenv("DUET_POLICY");
-
     duet_config_init_size(&given.config, sizeof given);
     FAILS(duet_open(&duet, &given.config, hear()), DUET_EINVAL, "newer duet");
     memset(&given, 0, sizeof given);
