@@ -6,9 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "report/metrics.h"
+#include "report/testing_json.h"
 #include "report/testing_report.h"
 #include "base/stats.h"
 
@@ -86,7 +85,7 @@ static void test_no_device(void)
 }
 
 /* Checks that an object has these members, and those of `more`, and no others. */
-static void assert_members(json_t *object, const char *names, const char *more)
+static void assert_members(const json_t *object, const char *names, const char *more)
 {
     g_autofree char *all = g_strconcat(names, more, NULL);
     g_auto(GStrv) wanted = g_strsplit(all, " ", -1);
@@ -98,36 +97,31 @@ static void assert_members(json_t *object, const char *names, const char *more)
 static void test_json(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *root, *run;
     g_autofree char *text = NULL;
+    const json_t *run;
     sample_init(&sample, 2, 2, 100);
     sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
     sample.request.config.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
     text = sample_written(duet__report_write_json, &sample.report);
-    root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *root = json_of(text, strlen(text));
     assert_members(root, "schema command runs", "");
-    g_assert_cmpint(json_integer_value(json_object_get(root, "schema")), ==, 1);
-    g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, sample.report.command);
-    g_assert_cmpuint(json_array_size(json_object_get(root, "runs")), ==, SAMPLE_POLICIES);
-    run = json_array_get(json_object_get(root, "runs"), 1);
+    g_assert_cmpfloat(number_at(root, "schema"), ==, 1);
+    g_assert_cmpstr(text_at(root, "command"), ==, sample.report.command);
+    g_assert_cmpuint(count_at(root, "runs"), ==, SAMPLE_POLICIES);
+    run = json_at(root, "runs.1");
     assert_members(run, members, " without");
-    g_assert_cmpstr(json_string_value(json_object_get(run, "settings")), ==, "variant=left");
-    g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
-    assert_members(json_object_get(run, "makespan_s"),
+    g_assert_cmpstr(text_at(run, "settings"), ==, "variant=left");
+    g_assert_cmpstr(text_at(run, "without"), ==, "caches,start");
+    assert_members(json_at(run, "makespan_s"),
                    "median mean ci95_low ci95_high interval low high values", "");
-    assert_members(json_object_get(run, "bytes"), "host_to_device device_to_host device_to_device",
-                   "");
-    assert_members(json_object_get(run, "bounds_s"), "critical_path area mixed links best", "");
-    g_assert_cmpstr(json_string_value(json_object_get(run, "policy")), ==, "ws");
-    g_assert_true(json_is_null(json_object_get(run, "wall_s")));
-    g_assert_cmpfloat(json_number_value(
-                          json_array_get(json_object_get(json_object_get(run, "makespan_s"),
-                                                         "values"),
-                                         2)),
-                      ==, sample.runs[1][2].stats.makespan_s);
-    json_decref(root);
+    assert_members(json_at(run, "bytes"), "host_to_device device_to_host device_to_device", "");
+    assert_members(json_at(run, "bounds_s"), "critical_path area mixed links best", "");
+    g_assert_cmpstr(text_at(run, "policy"), ==, "ws");
+    g_assert_true(json_is_null(json_at(run, "wall_s")));
+    g_assert_cmpfloat(number_at(run, "makespan_s.values.2"), ==,
+                      sample.runs[1][2].stats.makespan_s);
 }
 
 static void test_csv(void)
@@ -260,54 +254,46 @@ static void sample_unverified(struct sample *sample)
             sample->runs[p][r].verdict = (struct duet__verdict){0};
 }
 
-/* The runs of one policy; *root is to be freed with json_decref. */
-static json_t *policy_of(json_t **root, const char *text, unsigned index)
+/* Returns the report as JSON; free with json_decref. */
+static json_t *real_json(const struct sample *sample)
 {
-    *root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    assert_members(*root, "schema command interrupted runs", "");
-    return json_array_get(json_object_get(*root, "runs"), index);
+    g_autofree char *text = sample_written(duet__report_write_json, &sample->report);
+    json_t *root = json_of(text, strlen(text));
+    assert_members(root, "schema command interrupted runs", "");
+    return root;
 }
 
 static void test_real_json(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *root, *run, *part;
-    char *text;
+    const json_t *run;
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
-    text = sample_written(duet__report_write_json, &sample.report);
-    run = policy_of(&root, text, 1);
+    json_auto_t *root = real_json(&sample);
+    run = json_at(root, "runs.1");
     assert_members(run, members,
                    " emulation lose cores warmups reps_wanted bounds_from verification");
-    g_assert_cmpstr(json_string_value(json_object_get(run, "world")), ==, "real");
-    g_assert_true(json_is_null(json_object_get(run, "emulation")));
-    g_assert_true(json_is_null(json_object_get(run, "lose")));
-    g_assert_cmpstr(json_string_value(json_object_get(run, "bounds_from")), ==, "measured");
-    g_assert_cmpint(json_integer_value(json_object_get(run, "warmups")), ==, 1);
-    part = json_object_get(run, "verification");
-    assert_members(part, "formula threshold passed residuals", "");
-    g_assert_true(json_is_true(json_object_get(part, "passed")));
-    g_assert_cmpfloat(json_number_value(json_array_get(json_object_get(part, "residuals"), 2)), ==,
-                      0.03);
-    free(text);
-    json_decref(root);
+    g_assert_cmpstr(text_at(run, "world"), ==, "real");
+    g_assert_true(json_is_null(json_at(run, "emulation")));
+    g_assert_true(json_is_null(json_at(run, "lose")));
+    g_assert_cmpstr(text_at(run, "bounds_from"), ==, "measured");
+    g_assert_cmpfloat(number_at(run, "warmups"), ==, 1);
+    assert_members(json_at(run, "verification"), "formula threshold passed residuals", "");
+    g_assert_true(json_is_true(json_at(run, "verification.passed")));
+    g_assert_cmpfloat(number_at(run, "verification.residuals.2"), ==, 0.03);
 
     /* a residual that is no number does not pass, and is null */
     sample.request.config.emulate = "free";
     sample.request.config.lose = "gpu1@3";
     sample.report.interrupted = true;
     sample.runs[1][0].verdict.residual = NAN;
-    text = sample_written(duet__report_write_json, &sample.report);
-    run = policy_of(&root, text, 1);
-    part = json_object_get(run, "verification");
-    g_assert_false(json_is_true(json_object_get(part, "passed")));
-    g_assert_true(json_is_null(json_array_get(json_object_get(part, "residuals"), 0)));
-    part = json_object_get(run, "emulation");
-    g_assert_cmpstr(json_string_value(json_object_get(part, "kind")), ==, "free");
-    g_assert_cmpstr(json_string_value(json_object_get(run, "lose")), ==, "gpu1@3");
-    g_assert_nonnull(strstr(text, "\"interrupted\": true"));
-    free(text);
-    json_decref(root);
+    json_auto_t *odd = real_json(&sample);
+    run = json_at(odd, "runs.1");
+    g_assert_true(json_is_false(json_at(run, "verification.passed")));
+    g_assert_true(json_is_null(json_at(run, "verification.residuals.0")));
+    g_assert_cmpstr(text_at(run, "emulation.kind"), ==, "free");
+    g_assert_cmpstr(text_at(run, "lose"), ==, "gpu1@3");
+    g_assert_true(json_is_true(json_at(odd, "interrupted")));
 }
 
 /* At a platform's pace nothing is computed: there is no rate, anywhere. */

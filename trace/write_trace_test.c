@@ -5,8 +5,7 @@
 #include <locale.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "report/testing_json.h"
 #include "report/testing_report.h"
 
 /* The trace, read back; free with json_decref. */
@@ -19,8 +18,7 @@ static json_t *exported(const struct duet__recording *recording)
     const struct duet__trace trace = {.run = {.recording = *recording}};
     duet__trace_write(stream, &trace);
     fclose(stream);
-    root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-    g_assert_nonnull(root);
+    root = json_of(text, size);
     free(text);
     return root;
 }
@@ -28,30 +26,23 @@ static json_t *exported(const struct duet__recording *recording)
 static void test_sample(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *root;
-    json_t *events;
+    json_t *event;
     double ends[4096] = {0};
-    size_t complete = 0;
+    size_t complete = 0, i;
     sample_init(&sample, 2, 3, 500);
-    root = exported(&sample.recordings[0]);
-    events = json_object_get(root, "traceEvents");
-    for (unsigned i = 0; i < json_array_size(events); i++) {
-        json_t *event = json_array_get(events, i);
-        double start, end;
-        gint64 tid;
-
-        if (g_strcmp0(json_string_value(json_object_get(event, "ph")), "X") != 0)
+    json_auto_t *root = exported(&sample.recordings[0]);
+    json_array_foreach(json_at(root, "traceEvents"), i, event)
+    {
+        const double start = number_at(event, "ts");
+        const size_t tid = (size_t)number_at(event, "tid");
+        if (g_strcmp0(text_at(event, "ph"), "X") != 0)
             continue;
-        start = json_number_value(json_object_get(event, "ts"));
-        end = start + json_number_value(json_object_get(event, "dur"));
-        tid = json_integer_value(json_object_get(event, "tid"));
-        g_assert_cmpint(tid, <, G_N_ELEMENTS(ends));
+        g_assert_cmpuint(tid, <, G_N_ELEMENTS(ends));
         g_assert_cmpfloat(start, >=, ends[tid] - 1e-6);
-        ends[tid] = end;
+        ends[tid] = start + number_at(event, "dur");
         complete++;
     }
     g_assert_cmpuint(complete, ==, sample.recordings[0].event_count);
-    json_decref(root);
 }
 
 /* Two copies into one device that overlap stand on two threads; names and numbers are right. */
@@ -74,32 +65,25 @@ static void test_overlap(void)
     };
     OWNED(sample_fini) struct sample sample;
     struct duet__recording recording;
-    json_t *root;
-    json_t *list;
-    json_t *found[2];
-    unsigned count = 0;
+    json_t *event, *found[2];
+    size_t count = 0, i;
     sample_init(&sample, 1, 2, 1);
     recording = sample.recordings[0];
     recording.events = events;
     recording.event_count = 2;
-    root = exported(&recording);
-    list = json_object_get(root, "traceEvents");
-    for (unsigned i = 0; i < json_array_size(list); i++) {
-        json_t *event = json_array_get(list, i);
-        if (g_strcmp0(json_string_value(json_object_get(event, "ph")), "X") == 0 && count < 2)
+    json_auto_t *root = exported(&recording);
+    json_array_foreach(json_at(root, "traceEvents"), i, event)
+    {
+        if (g_strcmp0(text_at(event, "ph"), "X") == 0 && count < 2)
             found[count++] = event;
     }
     g_assert_cmpuint(count, ==, 2);
-    g_assert_cmpstr(json_string_value(json_object_get(found[1], "name")), ==, "gpu1 to gpu0");
-    g_assert_cmpfloat(json_number_value(json_object_get(found[1], "ts")), ==, 1000);
-    g_assert_cmpfloat(json_number_value(json_object_get(found[1], "dur")), ==, 2000);
-    g_assert_cmpint(json_integer_value(json_object_get(found[0], "pid")), ==,
-                    json_integer_value(json_object_get(found[1], "pid")));
-    g_assert_cmpint(json_integer_value(json_object_get(found[0], "tid")), !=,
-                    json_integer_value(json_object_get(found[1], "tid")));
-    g_assert_cmpint(json_integer_value(json_object_get(json_object_get(found[0], "args"), "bytes")),
-                    ==, 7);
-    json_decref(root);
+    g_assert_cmpstr(text_at(found[1], "name"), ==, "gpu1 to gpu0");
+    g_assert_cmpfloat(number_at(found[1], "ts"), ==, 1000);
+    g_assert_cmpfloat(number_at(found[1], "dur"), ==, 2000);
+    g_assert_cmpfloat(number_at(found[0], "pid"), ==, number_at(found[1], "pid"));
+    g_assert_cmpfloat(number_at(found[0], "tid"), !=, number_at(found[1], "tid"));
+    g_assert_cmpfloat(number_at(found[0], "args.bytes"), ==, 7);
 }
 
 /* The application's names are beside the kernels', its marks on a track of their own. */
@@ -111,10 +95,8 @@ static void test_names(void)
     struct duet_event event = {.kind = DUET_EVENT_TASK, .end_s = 1e-3, .name = 1, .iteration = 7};
     OWNED(sample_fini) struct sample sample;
     struct duet__recording recording;
-    json_t *root;
-    json_t *list;
-    json_t *args = NULL;
-    json_t *found[2] = {NULL, NULL};
+    json_t *at, *args = NULL, *found[2] = {NULL, NULL};
+    size_t k;
     sample_init(&sample, 1, 1, 1);
     recording = sample.recordings[0];
     recording.events = &event;
@@ -123,27 +105,25 @@ static void test_names(void)
     recording.name_count = G_N_ELEMENTS(names);
     recording.marks = marks;
     recording.mark_count = G_N_ELEMENTS(marks);
-    root = exported(&recording);
-    list = json_object_get(root, "traceEvents");
-    for (unsigned i = 0; i < json_array_size(list); i++) {
-        json_t *at = json_array_get(list, i);
-        const char *kind = json_string_value(json_object_get(at, "cat"));
+    json_auto_t *root = exported(&recording);
+    json_array_foreach(json_at(root, "traceEvents"), k, at)
+    {
+        const char *kind = text_at(at, "cat");
         if (g_strcmp0(kind, "kernel") == 0)
-            args = json_object_get(at, "args");
+            args = json_at(at, "args");
         if (g_strcmp0(kind, "phase") == 0)
             found[0] = at;
         if (g_strcmp0(kind, "mark") == 0)
             found[1] = at;
     }
-    g_assert_cmpstr(json_string_value(json_object_get(args, "name")), ==, names[0]);
-    g_assert_cmpint(json_integer_value(json_object_get(args, "iteration")), ==, 7);
+    g_assert_cmpstr(text_at(args, "name"), ==, names[0]);
+    g_assert_cmpfloat(number_at(args, "iteration"), ==, 7);
     for (unsigned i = 0; i < 2; i++) {
-        g_assert_cmpstr(json_string_value(json_object_get(found[i], "name")), ==, names[i + 1]);
-        g_assert_cmpint(json_integer_value(json_object_get(found[i], "pid")), ==, 3);
-        g_assert_cmpfloat(json_number_value(json_object_get(found[i], "ts")), ==, 1000 * (i + 1));
+        g_assert_cmpstr(text_at(found[i], "name"), ==, names[i + 1]);
+        g_assert_cmpfloat(number_at(found[i], "pid"), ==, 3);
+        g_assert_cmpfloat(number_at(found[i], "ts"), ==, 1000 * (i + 1));
     }
-    g_assert_cmpfloat(json_number_value(json_object_get(found[0], "dur")), ==, 2000);
-    json_decref(root);
+    g_assert_cmpfloat(number_at(found[0], "dur"), ==, 2000);
 }
 
 /* Paje's format has no commas in any locale. */

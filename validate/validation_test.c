@@ -2,10 +2,9 @@
 /* Comparisons: figures of examples computed by hand, and properties of all three writers. */
 #include "validate/validation.h"
 
-#include <jansson.h>
-
 #include "validate/testing_validation.h"
 #include "report/report.h"
+#include "report/testing_json.h"
 #include "base/table.h"
 
 /* Rounding error of a few operations on numbers near 1. */
@@ -324,45 +323,37 @@ static void check_text(const struct duet__validation *validation)
 static void check_json(const struct duet__validation *validation)
 {
     g_autofree char *text = written(JSON, validation);
-    json_error_t problem = {.text = ""};
-    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &problem);
-    json_t *cases;
-    g_assert_cmpstr(problem.text, ==, "");
-    g_assert_cmpfloat(json_number_value(json_object_get(root, "schema")), ==, 1);
-    g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, validation->command);
-    cases = json_object_get(root, "cases");
-    g_assert_cmpuint(json_array_size(cases), ==, validation->case_count);
-    for (size_t i = 0; i < json_array_size(cases); i++) {
-        json_t *one = json_array_get(cases, i);
+    json_auto_t *root = json_of(text, strlen(text));
+    json_t *one;
+    size_t i;
+    g_assert_cmpfloat(number_at(root, "schema"), ==, 1);
+    g_assert_cmpstr(text_at(root, "command"), ==, validation->command);
+    g_assert_cmpuint(count_at(root, "cases"), ==, validation->case_count);
+    json_array_foreach(json_at(root, "cases"), i, one)
+    {
         const struct duet__case *the = &validation->cases[i];
-        json_t *measured = json_object_get(one, "measured");
-        json_t *values = json_object_get(measured, "makespans_s");
-        g_assert_cmpstr(json_string_value(json_object_get(one, "workload")), ==, the->workload);
-        g_assert_cmpstr(json_string_value(json_object_get(one, "policy")), ==, the->policy);
+        const json_t *measured = json_at(one, "measured"),
+                     *values = json_at(measured, "makespans_s");
+        g_assert_cmpstr(text_at(one, "workload"), ==, the->workload);
+        g_assert_cmpstr(text_at(one, "policy"), ==, the->policy);
         g_assert_cmpuint(json_array_size(values), ==, the->measured.count);
         for (size_t k = 0; k < json_array_size(values); k++)
             g_assert_cmpfloat(json_number_value(json_array_get(values, k)), ==,
                               the->measured.makespans_s[k]);
-        g_assert_true(json_is_null(json_object_get(measured, "rounds")) ==
-                      !the->measured.round_count);
+        g_assert_true(json_is_null(json_at(measured, "rounds")) == !the->measured.round_count);
         g_assert_true(the->measured.count < 3
-                          ? json_is_null(json_object_get(measured, "ci95_holds"))
-                          : json_boolean_value(json_object_get(measured, "ci95_holds")) ==
+                          ? json_is_null(json_at(measured, "ci95_holds"))
+                          : json_boolean_value(json_at(measured, "ci95_holds")) ==
                                 the->measured.summary.holds);
         for (size_t k = 0; k < the->measured.round_count; k++)
-            g_assert_cmpfloat(json_number_value(
-                                  json_array_get(json_object_get(measured, "rounds"), k)),
-                              ==, (double)the->measured.rounds[k]);
-        g_assert_true(json_is_null(json_object_get(one, "error")) ==
-                      (bool)isnan(validation->cases[i].error));
-        if (validation->cases[i].explanation.count)
-            g_assert_cmpuint(json_array_size(
-                                 json_object_get(json_object_get(one, "explanation"), "parts")),
-                             ==, validation->cases[i].explanation.count);
+            g_assert_cmpfloat(json_number_value(json_array_get(json_at(measured, "rounds"), k)), ==,
+                              (double)the->measured.rounds[k]);
+        g_assert_true(json_is_null(json_at(one, "error")) == (bool)isnan(the->error));
+        if (the->explanation.count)
+            g_assert_cmpuint(count_at(one, "explanation.parts"), ==, the->explanation.count);
         else
-            g_assert_true(json_is_null(json_object_get(one, "explanation")));
+            g_assert_true(json_is_null(json_at(one, "explanation")));
     }
-    json_decref(root);
 }
 
 /* Returns the cells of a line of CSV, commas within quotes apart; sets *next behind it. */

@@ -5,22 +5,16 @@
 
 #include <math.h>
 
-#include <jansson.h>
-
 #include "report/gantt.h"
+#include "report/testing_json.h"
 #include "validate/testing_validation.h"
 
-/* One of the pieces of data, to be freed by json_decref. */
+/* One of the pieces of data; free with json_decref. */
 static json_t *data_of(const char *page, const char *id)
 {
     g_autofree char *begin = g_strdup_printf("<script type=\"application/json\" id=\"%s\">", id);
     const char *at = strstr(page, begin) + strlen(begin);
-    json_error_t error;
-    json_t *root =
-        json_loadb(at, (size_t)(strstr(at, "</script>") - at), JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        g_error("%s: %s", id, error.text);
-    return root;
+    return json_of(at, (size_t)(strstr(at, "</script>") - at));
 }
 
 /* Data neither ends a script element nor loads anything. */
@@ -55,32 +49,33 @@ static char *validation_page(struct testing_validation *the)
 }
 
 /* Counts the events in the rows of a lane, and checks that all figures are there. */
-static size_t count_events(const json_t *recording, json_int_t lane)
+static size_t count_events(const json_t *recording, int lane)
 {
     static const char *const columns[] = {"starts", "lengths", "colours", "ids", "bytes", "peers"};
     size_t i, events = 0;
     json_t *row;
-    json_array_foreach(json_object_get(recording, "rows"), i, row)
+    json_array_foreach(json_at(recording, "rows"), i, row)
     {
-        const json_t *counts = json_object_get(row, "counts");
-        size_t bars = json_array_size(json_object_get(row, "starts"));
-        if (json_integer_value(json_object_get(row, "lane")) != lane)
+        const json_t *counts = json_at(row, "counts");
+        size_t bars = count_at(row, "starts");
+        if (number_at(row, "lane") != lane)
             continue;
         for (size_t k = 0; k < (lane == DUET_GANTT_KERNELS ? 4 : 6); k++)
-            g_assert_cmpuint(json_array_size(json_object_get(row, columns[k])), ==, bars);
+            g_assert_cmpuint(count_at(row, columns[k]), ==, bars);
         for (size_t k = 0; counts && k < bars; k++)
-            events += (size_t)json_integer_value(json_array_get(counts, k));
+            events += (size_t)json_number_value(json_array_get(counts, k));
         events += counts ? 0 : bars;
     }
     return events;
 }
 
-static json_int_t sum_of(const json_t *numbers)
+static double sum_at(const json_t *root, const char *place)
 {
-    json_int_t sum = 0;
+    const json_t *numbers = json_at(root, place);
+    double sum = 0;
     size_t i;
     json_t *number;
-    json_array_foreach(numbers, i, number) sum += json_integer_value(number);
+    json_array_foreach(numbers, i, number) sum += json_number_value(number);
     return sum;
 }
 
@@ -88,74 +83,59 @@ static json_int_t sum_of(const json_t *numbers)
    but for short ones. */
 static void check_account(const json_t *recording, const struct duet__recording *of)
 {
-    const double tick_s = json_number_value(json_object_get(recording, "tick_s"));
-    const json_t *path = json_object_get(recording, "path"),
-                 *strips = json_object_get(recording, "strips");
-    const json_t *rows = json_object_get(recording, "rows");
+    const double tick_s = number_at(recording, "tick_s");
+    const json_t *path = json_at(recording, "path"), *rows = json_at(recording, "rows");
     size_t i;
     json_t *row, *curve;
-    g_assert_cmpfloat(fabs((double)sum_of(json_object_get(path, "lengths")) * tick_s -
-                           of->makespan_s),
-                      <, 1e-5 * of->makespan_s);
-    g_assert_cmpuint(json_array_size(json_object_get(path, "rows")), ==,
-                     json_array_size(json_object_get(path, "lengths")));
-    json_array_foreach(json_object_get(path, "states"), i, row)
+    g_assert_cmpfloat(fabs(sum_at(path, "lengths") * tick_s - of->makespan_s), <,
+                      1e-5 * of->makespan_s);
+    g_assert_cmpuint(count_at(path, "rows"), ==, count_at(path, "lengths"));
+    json_array_foreach(json_at(path, "states"), i, row)
     {
-        const json_t *at =
-            json_array_get(rows, (size_t)json_integer_value(
-                                     json_array_get(json_object_get(path, "rows"), i)));
+        const json_t *number = json_array_get(json_at(path, "rows"), i),
+                     *at = json_array_get(rows, (size_t)json_number_value(number));
         g_assert_nonnull(at);
-        if (json_integer_value(row) == DUET_STATE_KERNEL)
-            g_assert_cmpint(json_integer_value(json_object_get(at, "lane")), ==,
-                            DUET_GANTT_KERNELS);
+        if (json_number_value(row) == DUET_STATE_KERNEL)
+            g_assert_cmpfloat(number_at(at, "lane"), ==, DUET_GANTT_KERNELS);
     }
     json_array_foreach(rows, i, row)
     {
-        const json_t *gaps = json_object_get(row, "gaps");
-        double seconds = (double)(sum_of(json_object_get(row, "lengths")) +
-                                  sum_of(json_object_get(gaps, "lengths"))) *
-                         tick_s;
-        g_assert_true(!gaps == (json_integer_value(json_object_get(row, "lane")) != 0));
-        g_assert_cmpuint(json_array_size(json_object_get(gaps, "states")), ==,
-                         json_array_size(json_object_get(gaps, "lengths")));
-        if (gaps && !json_object_get(row, "counts"))
+        const bool gaps = json_at(row, "gaps") != NULL;
+        double seconds = (sum_at(row, "lengths") + sum_at(row, "gaps.lengths")) * tick_s;
+        g_assert_true(gaps == (number_at(row, "lane") == 0));
+        g_assert_cmpuint(count_at(row, "gaps.states"), ==, count_at(row, "gaps.lengths"));
+        if (gaps && !json_at(row, "counts"))
             g_assert_cmpfloat(fabs(seconds - of->makespan_s), <, 0.03 * of->makespan_s);
     }
-    g_assert_cmpuint(json_array_size(strips), >=, 2);
-    json_array_foreach(json_object_get(json_array_get(strips, 0), "curves"), i, curve)
+    g_assert_cmpuint(count_at(recording, "strips"), >=, 2);
+    json_array_foreach(json_at(recording, "strips.0.curves"), i, curve)
     {
-        const json_t *starts = json_object_get(curve, "starts"),
-                     *lows = json_object_get(curve, "lows");
-        const size_t count = json_array_size(starts);
+        const size_t count = count_at(curve, "starts");
         g_assert_cmpuint(count, >, 0);
-        g_assert_cmpuint(json_array_size(lows), ==, count);
-        g_assert_cmpint(json_integer_value(json_array_get(lows, count - 1)), ==, 0);
-        g_assert_cmpfloat((double)sum_of(starts) * tick_s, <=, of->makespan_s * (1 + 1e-6));
+        g_assert_cmpuint(count_at(curve, "lows"), ==, count);
+        g_assert_cmpfloat(json_number_value(json_array_get(json_at(curve, "lows"), count - 1)), ==,
+                          0);
+        g_assert_cmpfloat(sum_at(curve, "starts") * tick_s, <=, of->makespan_s * (1 + 1e-6));
     }
 }
 
 static void test_report(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *report, *extra, *recordings;
-    g_autofree char *text = NULL;
+    const json_t *first;
     sample_init(&sample, 2, 3, 400);
     sample.report.command = "duet simulate '</script><b>'";
-    text = report_page(&sample.report);
-    report = data_of(text, "report");
-    extra = data_of(text, "extra");
-    recordings = json_object_get(extra, "recordings");
-    g_assert_cmpstr(json_string_value(json_object_get(report, "command")), ==,
-                    sample.report.command);
-    g_assert_cmpuint(json_array_size(json_object_get(report, "runs")), ==, SAMPLE_POLICIES);
-    g_assert_cmpuint(json_array_size(json_object_get(extra, "first_runs")), ==, SAMPLE_POLICIES);
-    g_assert_cmpuint(json_array_size(recordings), ==, SAMPLE_POLICIES);
-    g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_KERNELS), ==, 400);
-    g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_IN), >, 0);
+    g_autofree char *text = report_page(&sample.report);
+    json_auto_t *report = data_of(text, "report"), *extra = data_of(text, "extra");
+    g_assert_cmpstr(text_at(report, "command"), ==, sample.report.command);
+    g_assert_cmpuint(count_at(report, "runs"), ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(count_at(extra, "first_runs"), ==, SAMPLE_POLICIES);
+    g_assert_cmpuint(count_at(extra, "recordings"), ==, SAMPLE_POLICIES);
+    first = json_at(extra, "recordings.0");
+    g_assert_cmpuint(count_events(first, DUET_GANTT_KERNELS), ==, 400);
+    g_assert_cmpuint(count_events(first, DUET_GANTT_IN), >, 0);
     g_assert_null(strstr(text, "\"counts\""));
-    check_account(json_array_get(recordings, 0), &sample.recordings[0]);
-    json_decref(report);
-    json_decref(extra);
+    check_account(first, &sample.recordings[0]);
 }
 
 /* A worker's row has what was planned of it, and a timeline without a plan has nothing of that. */
@@ -165,59 +145,47 @@ static void test_plan(void)
     OWNED(sample_fini) struct sample sample;
     struct duet__run_plan plans[SAMPLE_POLICIES] = {0};
     struct duet_event planned = {.kind = DUET_EVENT_TASK, .id = 7, .worker = 1, .kernel = 2};
-    json_t *extra, *recordings, *plan;
-    g_autofree char *text = NULL;
+    const json_t *second;
     sample_init(&sample, 2, 3, 40);
     planned.end_s = 2 * sample.recordings[1].makespan_s;
     plans[1] = (struct duet__run_plan){.tasks = sample.recordings[1], .latest = 7, .late_s = 0.5};
     plans[1].tasks.events = &planned;
     plans[1].tasks.event_count = 1;
     sample.report.plans = plans;
-    text = report_page(&sample.report);
-    extra = data_of(text, "extra");
-    recordings = json_object_get(extra, "recordings");
+    g_autofree char *text = report_page(&sample.report);
+    json_auto_t *extra = data_of(text, "extra");
+    second = json_at(extra, "recordings.1");
     g_assert_cmpuint(count_of(text, "\"plan\""), ==, 2);
-    plan = json_object_get(json_array_get(recordings, 1), "plan");
-    g_assert_cmpint(json_integer_value(json_object_get(plan, "latest")), ==, 7);
-    g_assert_cmpfloat(json_number_value(json_object_get(json_array_get(recordings, 1), "end_s")),
-                      ==, planned.end_s);
-    plan = json_array_get(json_object_get(json_array_get(recordings, 1), "rows"), 1);
-    plan = json_object_get(plan, "plan");
+    g_assert_cmpfloat(number_at(second, "plan.latest"), ==, 7);
+    g_assert_cmpfloat(number_at(second, "end_s"), ==, planned.end_s);
     for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
-        g_assert_cmpuint(json_array_size(json_object_get(plan, columns[i])), ==, 1);
-    g_assert_cmpint(sum_of(json_object_get(plan, "ids")), ==, 7);
-    json_decref(extra);
+        g_assert_cmpuint(count_at(json_at(second, "rows.1.plan"), columns[i]), ==, 1);
+    g_assert_cmpfloat(sum_at(second, "rows.1.plan.ids"), ==, 7);
 }
 
 static void test_without_recording(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *extra;
-    g_autofree char *text = NULL;
     sample_init(&sample, 2, 3, 40);
     for (unsigned i = 0; i < SAMPLE_POLICIES; i++)
         sample.runs[i][0].recording.machine = NULL;
-    text = report_page(&sample.report);
-    extra = data_of(text, "extra");
-    g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
-    json_decref(extra);
+    g_autofree char *text = report_page(&sample.report);
+    json_auto_t *extra = data_of(text, "extra");
+    g_assert_true(json_at(extra, "recordings") && !count_at(extra, "recordings"));
 }
 
 /* The page says where the run was made, so that nobody takes an emulated run for another one. */
 static void test_emulated(void)
 {
     OWNED(sample_fini) struct sample sample;
-    json_t *extra;
-    g_autofree char *text = NULL;
     sample_init(&sample, 2, 3, 40);
     sample.request.config.simulate = NULL;
     sample.request.config.emulate = "sample";
     sample.request.config.scale = 0.5;
-    text = report_page(&sample.report);
-    extra = data_of(text, "extra");
-    g_assert_cmpstr(json_string_value(json_object_get(extra, "place")), ==,
+    g_autofree char *text = report_page(&sample.report);
+    json_auto_t *extra = data_of(text, "extra");
+    g_assert_cmpstr(text_at(extra, "place"), ==,
                     "an emulated sample (times x 0.5, nothing computed)");
-    json_decref(extra);
 }
 
 /* More events than a timeline's share of the page are merged, and the page knows from which length
@@ -227,8 +195,7 @@ static void test_merged(void)
     enum { TASKS = 15000, TIMELINES = 40 };
     struct duet__series series[TIMELINES];
     OWNED(sample_fini) struct sample sample;
-    json_t *extra, *recording;
-    g_autofree char *text = NULL;
+    const json_t *recording;
     sample_init(&sample, 2, 3, 40);
     g_free(sample.events[0]);
     sample_events(&sample, 0, TASKS);
@@ -237,14 +204,13 @@ static void test_merged(void)
         series[i] = sample.series[i ? 1 : 0];
     sample.report.series = series;
     sample.report.series_count = TIMELINES;
-    text = report_page(&sample.report);
+    g_autofree char *text = report_page(&sample.report);
+    json_auto_t *extra = data_of(text, "extra");
     g_assert_cmpuint(strlen(text), <, 2000000);
-    extra = data_of(text, "extra");
-    recording = json_array_get(json_object_get(extra, "recordings"), 0);
-    g_assert_cmpfloat(json_number_value(json_object_get(recording, "merged_s")), >, 0);
+    recording = json_at(extra, "recordings.0");
+    g_assert_cmpfloat(number_at(recording, "merged_s"), >, 0);
     g_assert_cmpuint(count_events(recording, DUET_GANTT_KERNELS), ==, TASKS);
     check_account(recording, &sample.recordings[0]);
-    json_decref(extra);
 }
 
 /* Every side of a case has its timeline; the failed case 7 has one side. */
@@ -257,19 +223,12 @@ static void test_validation(void)
     plan.tasks = *the.cases[0].measured.recording;
     the.cases[0].measured.plan = &plan;
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
-        json_t *report, *extra;
-        g_autofree char *text = NULL;
-        size_t timelines;
         the.validation.case_count = counts[i];
-        text = validation_page(&the);
-        report = data_of(text, "report");
-        extra = data_of(text, "extra");
-        timelines = json_array_size(json_object_get(extra, "recordings"));
-        g_assert_cmpuint(json_array_size(json_object_get(report, "cases")), ==, counts[i]);
-        g_assert_cmpuint(timelines, ==, 2 * counts[i] - (counts[i] > 7));
+        g_autofree char *text = validation_page(&the);
+        json_auto_t *report = data_of(text, "report"), *extra = data_of(text, "extra");
+        g_assert_cmpuint(count_at(report, "cases"), ==, counts[i]);
+        g_assert_cmpuint(count_at(extra, "recordings"), ==, 2 * counts[i] - (counts[i] > 7));
         g_assert_true((counts[i] > 0) == (strstr(text, "\"may_move\"") != NULL));
-        json_decref(report);
-        json_decref(extra);
     }
 }
 
