@@ -109,6 +109,26 @@ static int64_t ask(const char *path, const char *text)
     return number;
 }
 
+/* Merges a file into another one, which agree. Returns how many runs that has added. */
+static uint64_t merge(const char *into, const char *from)
+{
+    struct duet__store store;
+    uint64_t added, differing;
+    WORKS(duet__store_open(&store, into, DUET__STORE_WRITE, hear()));
+    WORKS(duet__store_merge(&store, from, &added, &differing, hear()));
+    WORKS(duet__store_close(&store, hear()));
+    g_assert_cmpuint(differing, ==, 0);
+    return added;
+}
+
+/* Waits for a process that ends well. */
+static void join(pid_t pid)
+{
+    int status;
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(status, ==, 0);
+}
+
 /* Checks that all runs are in the file, each once and as it was made. */
 static void check_whole(const char *path)
 {
@@ -173,15 +193,12 @@ static void test_full(const struct duet__study *study)
     const struct rlimit small = {60000, RLIM_INFINITY};
     struct duet__outcome outcome;
     pid_t pid = fork();
-    int status;
     if (pid == 0) {
-
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &small);
         _exit(make_runs(&plan, path, &outcome, hear()) == DUET_EIO && *heard() ? 0 : 1);
     }
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_cmpint(status, ==, 0);
+    join(pid);
     make_all(&plan, path, &outcome);
     g_assert_cmpuint(outcome.made, >, 0);
     g_assert_cmpuint(outcome.there + outcome.made, ==, 2 * CELLS);
@@ -219,23 +236,16 @@ static void test_failures(const struct duet__study *study)
 static void test_shards(const struct duet__study *study)
 {
     g_autofree char *all = path_of("all.db");
-    struct duet__store store;
     struct duet__outcome outcome;
-    uint64_t added, differing;
     struct duet__plan plan = plan_of(study, "");
-    WORKS(duet__store_open(&store, all, DUET__STORE_WRITE, hear()));
     for (plan.shards = 3; plan.shard < plan.shards; plan.shard++) {
         g_autofree char *name = g_strdup_printf("part-%d.db", (int)plan.shard),
                         *path = path_of(name);
         make_all(&plan, path, &outcome);
         g_assert_cmpuint(outcome.made, ==, duet__plan_runs(&plan));
-        for (int again = 0; again < 2; again++) {
-            WORKS(duet__store_merge(&store, path, &added, &differing, hear()));
-            g_assert_cmpuint(added, ==, again ? 0 : outcome.made);
-            g_assert_cmpuint(differing, ==, 0);
-        }
+        g_assert_cmpuint(merge(all, path), ==, outcome.made);
+        g_assert_cmpuint(merge(all, path), ==, 0);
     }
-    WORKS(duet__store_close(&store, hear()));
     check_whole(all);
     plan = plan_of(study, "");
     plan.parts = 8;
@@ -249,14 +259,12 @@ static void test_together(const struct duet__study *study)
     struct duet__plan plan = plan_of(study, "slow");
     struct duet__outcome outcome;
     pid_t pid = fork();
-    int status;
     plan.shards = 2;
     plan.shard = pid == 0;
     make_all(&plan, path, &outcome);
     if (pid == 0)
         _exit(0);
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_cmpint(status, ==, 0);
+    join(pid);
     check_whole(path);
 }
 
@@ -266,19 +274,11 @@ static void test_merge_failed(const struct duet__study *study)
     g_autofree char *bad = path_of("fails-2.db"), *good = path_of("good.db");
     struct duet__plan plan = plan_of(study, "fails");
     struct duet__outcome outcome;
-    struct duet__store store;
-    uint64_t added, differing;
     make_all(&plan, bad, &outcome);
     plan.data = (char *)(uintptr_t) "";
     make_all(&plan, good, &outcome);
-    WORKS(duet__store_open(&store, good, DUET__STORE_WRITE, hear()));
-    WORKS(duet__store_merge(&store, bad, &added, &differing, hear()));
-    g_assert_cmpuint(added, ==, 0);
-    WORKS(duet__store_close(&store, hear()));
-    WORKS(duet__store_open(&store, bad, DUET__STORE_WRITE, hear()));
-    WORKS(duet__store_merge(&store, good, &added, &differing, hear()));
-    g_assert_cmpuint(added, ==, 2);
-    WORKS(duet__store_close(&store, hear()));
+    g_assert_cmpuint(merge(good, bad), ==, 0);
+    g_assert_cmpuint(merge(bad, good), ==, 2);
     check_whole(bad);
     check_whole(good);
 }
@@ -289,14 +289,8 @@ static void test_merge_nothing(const struct duet__study *study)
     g_autofree char *none = path_of("none.db"), *whole = path_of("good.db");
     const struct duet__plan plan = plan_of(study, "refuses");
     struct duet__outcome outcome;
-    struct duet__store store;
-    uint64_t added, differing;
     make_all(&plan, none, &outcome);
-    WORKS(duet__store_open(&store, whole, DUET__STORE_WRITE, hear()));
-    WORKS(duet__store_merge(&store, none, &added, &differing, hear()));
-    g_assert_cmpuint(added, ==, 0);
-    g_assert_cmpuint(differing, ==, 0);
-    WORKS(duet__store_close(&store, hear()));
+    g_assert_cmpuint(merge(whole, none), ==, 0);
     check_whole(whole);
 }
 
