@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* duet/nodes.h on a runtime of one node: it does nothing, and refuses what it would elsewhere. */
-#include <glib.h>
-
-#include <duet/duet.h>
+#include "runtime/testing.h"
 
 static int increment(const struct duet_call *call)
 {
@@ -19,20 +17,13 @@ struct fixture {
 
 static void setup(struct fixture *at, const void *data)
 {
-    struct duet_config config;
-    const struct duet_implementation cpu = {.arch = "cpu", .run = increment};
-    const struct duet_codelet_desc desc = {.name = "increment",
-                                           .implementations = &cpu,
-                                           .implementation_count = 1};
-    duet_config_init(&config);
-    config.cpus = 1;
-    config.gpus = 0;
-    config.no_bind = config.quiet = true;
-    g_assert_cmpint(duet_open(&at->duet, &config, NULL), ==, DUET_OK);
-    g_assert_cmpint(duet_register_codelet(at->duet, &desc, &at->increment), ==, DUET_OK);
-    g_assert_cmpint(duet_register_vector(at->duet, at->words, 2, sizeof(int), &at->handle), ==,
-                    DUET_OK);
-    g_assert_cmpint(duet_cut_blocks(at->duet, at->handle, 2, 1, at->part), ==, DUET_OK);
+    struct duet_config config = testing_config(NULL, 1, 0);
+    const struct duet_codelet_desc plain = {.expand = NULL};
+    config.no_bind = true;
+    at->duet = testing_open(&config);
+    at->increment = testing_codelet(at->duet, "increment", increment, plain);
+    must(at->duet, duet_register_vector(at->duet, at->words, 2, sizeof(int), &at->handle));
+    must(at->duet, duet_cut_blocks(at->duet, at->handle, 2, 1, at->part));
 }
 
 static void teardown(struct fixture *at, const void *data)
