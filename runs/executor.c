@@ -96,9 +96,9 @@ static _Noreturn void child_main(const struct duet__executor *executor, uint64_t
                                  pid_t parent)
 {
     FILE *result = fdopen(fcntl(file, F_DUPFD_CLOEXEC, 3), "w"); /* no standard stream */
+    close(file); /* which may be a standard stream, if the parent had none */
     if (!begin_process(parent) || !result)
         _exit(EXIT_FAILURE);
-    close(file);
     executor->execute(job, result, executor->data);
     /* nothing is gained by tidying up what the system takes back */
     _exit(fflush(result) ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -258,14 +258,17 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
                           duet__fresh_fn *fresh)
 {
     struct duet__executor *executor = duet__executor_new(1, execute, data);
-    bool there = begin_process(parent);
+    const int file = fcntl(connection, F_DUPFD_CLOEXEC, 3); /* no standard stream */
+    bool there;
+    close(connection);
+    there = begin_process(parent);
     signal(SIGPIPE, SIG_IGN);
     while (there) {
         struct duet__ended ended = {0};
         struct answer answer;
         uint64_t job;
         /* without means for a process the worker is gone, and the job is given to another */
-        if (!duet__receive(connection, &job, sizeof job) ||
+        if (!duet__receive(file, &job, sizeof job) ||
             (!fresh && duet__executor_give(executor, job, true, NULL)))
             break;
         if (fresh)
@@ -273,10 +276,11 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
         while (!fresh && !duet__executor_take(executor, 1, &ended))
             ;
         answer = (struct answer){!ended.result, fresh && !fresh(), ended.message, ended.length};
-        there = duet__send(connection, &answer, sizeof answer) &&
-                (answer.died || duet__send(connection, ended.result, ended.length)) && !answer.last;
+        there = duet__send(file, &answer, sizeof answer) &&
+                (answer.died || duet__send(file, ended.result, ended.length)) && !answer.last;
         free(ended.result);
     }
+    close(file);
     duet__executor_free(executor);
 }
 

@@ -76,8 +76,8 @@ void duet__executor_add(struct duet__executor *executor, int connection);
 
 /*
  * Executes the jobs that come by a connection, itself or in children, as duet__executor_settle has
- * it, until the other side or `parent`, which has forked this process, ends. Signals of a terminal
- * are ignored: the other side has them.
+ * it, until the other side or `parent`, which has forked this process, ends. Closes the connection.
+ * Signals of a terminal are ignored: the other side has them.
  */
 void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data,
                           duet__fresh_fn *fresh);

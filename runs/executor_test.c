@@ -223,4 +223,19 @@ static void test_servers(void)
     duet__executor_free(executor);
 }
 
-TEST_MAIN(test_results, test_servers, test_threads, test_orphan)
+/* A process without standard streams, whose connections may have their numbers, has servers, too.
+ */
+static void test_streams(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct duet__executor *executor = duet__executor_new(1, tell_process, NULL);
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        duet__executor_settle(executor, is_fresh);
+        _exit(process_of(executor, 0) > 0 && process_of(executor, 1) > 0 ? 0 : 1);
+    }
+    g_assert_cmpint(end_of(pid), ==, 0);
+}
+
+TEST_MAIN(test_results, test_servers, test_streams, test_threads, test_orphan)
