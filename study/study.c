@@ -22,7 +22,7 @@ struct coordinator {
     struct duet__outcome *outcome;
     const uint32_t *order;
     uint64_t position;  /* in order x reps */
-    GArray *again;      /* uint64_t: jobs that were lost with other ranks, to be given again */
+    GArray *again;      /* uint64_t: jobs that were lost with their workers, to be given again */
     GHashTable *lost;   /* jobs that were given again */
     GHashTable *hashes; /* hashes by name of their input */
     char *program;      /* the program of all cells, with places of lists; NULL: none */
@@ -303,7 +303,7 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
 
 /*
  * Stores the rows of a job that has ended, or one that says how its process died. A job that was
- * lost with another machine is noted, to be given again.
+ * lost with a server here, or with another machine, is noted, to be given again.
  */
 static int put_rows(struct coordinator *at, const struct duet__ended *ended,
                     struct duet_message *message)
@@ -361,8 +361,8 @@ static int give(struct coordinator *at, struct duet__executor *executor, uint64_
 }
 
 /*
- * Gives jobs that were lost with a machine, or could not be sent, to workers again: each once to
- * any worker, then to one of this process, which sees how a run that kills its worker ends.
+ * Gives jobs that were lost with their workers, or could not be sent, to workers again: each once
+ * to any worker, then to one of this process, which sees how a run that kills its worker ends.
  */
 static int give_again(struct coordinator *at, struct duet__executor *executor,
                       struct duet_message *message)

@@ -54,7 +54,7 @@ struct duet__outcome {
     char *example;               /* error of one run, with its command; for g_free */
     bool wrong;                  /* `example` has failed: such a cell goes before refused ones */
     uint64_t cell;               /* cell of `example`: the first one of its kind */
-    uint64_t lost;               /* number of workers on other machines that were lost at work */
+    uint64_t lost;               /* number of runs that were lost with servers and other ranks */
     int number;                  /* signal that ended it; 0: none */
 };
 

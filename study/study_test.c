@@ -205,16 +205,24 @@ static void test_full(const struct duet__study *study)
     check_whole(path);
 }
 
-/* A cell that fails costs only itself; it is not tried again unless that is wished. */
-static void test_failures(const struct duet__study *study)
+static bool always(void)
+{
+    return true;
+}
+
+/* A cell that fails costs only itself, also where it has ended a server that makes many; it is not
+   tried again unless that is wished. */
+static void test_failures(const struct duet__study *study, duet__fresh_fn *fresh)
 {
     static const char *const odd[] = {"dies", "ends", "fails", "room"};
     static const char *const said[] = {"signal 9", "status 3", "it has failed", "no room"};
     for (size_t i = 0; i < G_N_ELEMENTS(odd); i++) {
-        g_autofree char *name = g_strconcat(odd[i], ".db", NULL), *path = path_of(name);
+        g_autofree char *name = g_strconcat(odd[i], fresh ? "-fresh.db" : ".db", NULL);
+        g_autofree char *path = path_of(name);
         struct duet__plan plan = plan_of(study, odd[i]);
         const bool noted = strcmp(odd[i], "room") != 0;
         struct duet__outcome outcome;
+        plan.fresh = fresh;
         WORKS(make_runs(&plan, path, &outcome, hear()));
         g_assert_cmpuint(outcome.failed, ==, 2);
         g_assert_nonnull(strstr(outcome.example, said[i]));
@@ -370,7 +378,8 @@ int main(int argc, char **argv)
     folder = new_folder();
     test_kill(study);
     test_full(study);
-    test_failures(study);
+    test_failures(study, NULL);
+    test_failures(study, always);
     test_shards(study);
     test_together(study);
     test_merge_failed(study);
