@@ -31,6 +31,7 @@ struct duet__executor {
     struct worker *workers;
     duet__execute_fn *execute;
     void *data;
+    void (*on_pipe)(int); /* what SIGPIPE did before there were servers */
 };
 
 /* An answer of a server; the result follows. */
@@ -230,7 +231,8 @@ static void take_answer(struct worker *worker, struct duet__ended *ended)
 
 void duet__executor_settle(struct duet__executor *executor, duet__fresh_fn *fresh)
 {
-    signal(SIGPIPE, SIG_IGN); /* a server that is gone is found where its answer is waited for */
+    /* a server that is gone is found where its answer is waited for */
+    executor->on_pipe = signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 0; i < executor->count; i++)
         start_server(executor, &executor->workers[i], fresh);
 }
@@ -294,7 +296,8 @@ struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *e
     *executor = (struct duet__executor){.count = children,
                                         .workers = g_new0(struct worker, children),
                                         .execute = execute,
-                                        .data = data};
+                                        .data = data,
+                                        .on_pipe = SIG_ERR};
     for (unsigned i = 0; i < children; i++)
         executor->workers[i].file = -1;
     /* a process that ignores SIGCHLD is not told how a child has ended */
@@ -310,6 +313,8 @@ void duet__executor_free(struct duet__executor *executor)
         return;
     for (unsigned i = 0; i < executor->count; i++)
         end_worker(&executor->workers[i], true);
+    if (executor->on_pipe != SIG_ERR)
+        signal(SIGPIPE, executor->on_pipe);
     g_free(executor->workers);
     g_free(executor);
 }

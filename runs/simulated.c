@@ -258,9 +258,11 @@ static void attend(struct batch *batch)
 
 static void run_all(struct batch *batch)
 {
-    enum { FEW = 8 }; /* runs of a worker, each of which shows how far it is */
+    /* A server tells nothing of a run before its end: each is one of many, and short. */
+    enum { MANY = 8, SMALL = 1000000 }; /* runs of a server; tasks of a run */
     const struct duet__request *request = batch->request;
-    batch->shared = batch->count / FEW > request->jobs && !request->workload->program;
+    batch->shared = batch->count / MANY > request->jobs && !request->workload->program &&
+                    duet__request_tasks(request) < SMALL;
     batch->executor =
         duet__executor_new((unsigned)MIN(request->jobs, batch->count), execute, batch);
     batch->made = g_new0(bool, batch->count);
