@@ -162,7 +162,7 @@ static void tiles(const char *base, size_t m, size_t n, size_t element_bytes, do
     }                                                                                              \
     DEFINE_TEST(name)
 
-DEFINE_TILES(gemm, (double)(m + n) / 2 + 1)
+DEFINE_TILES(gemm, floor((double)(m + n) / 2) + 1)
 DEFINE_TILES(syrk, (double)n)
 DEFINE_TILES(axpy, 1)
 DEFINE_TILES(trsm, 10)
