@@ -301,8 +301,8 @@ def has_answered(count):
 
 
 def ended(arguments, folder, number, when):
-    """What a simulation has written that a signal ends, to the children, too, as a terminal does:
-    when the process says so."""
+    """The output and messages of a simulation that a signal ends, its children included, as one of
+    a terminal does, once `when` holds of the process."""
     process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", *arguments],
                                cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, start_new_session=True)

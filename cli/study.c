@@ -183,7 +183,7 @@ static void execute_cell(uint64_t number, FILE *result, void *data)
         if (job.values.platform && tables->platforms)
             platform = g_hash_table_lookup(tables->platforms, job.values.platform);
     }
-    if (platform) { /* the table's, but for the times, of which a run selects and adds some */
+    if (platform) { /* the table's, with times of its own: the run changes these */
         own = *platform;
         own.calibration = (struct duet__calibration){0};
         error = duet__calibration_copy(&own.calibration, &platform->calibration, &message);

@@ -84,8 +84,8 @@ def mpirun(count, *words, options=(), status=None):
 
 
 def good(*words, **options):
-    """What a call prints that ends well and says nothing. One that runs something here may say what
-    is said of the machine."""
+    """The output of a call that succeeds without a message. Where something runs here, remarks on
+    the machine are allowed."""
     result = duet(*words, status=0, **options)
     runs = words[0] in ("run", "calibrate", "validate")
     assert not (told(result.stderr) if runs else result.stderr), (words, result.stderr)

@@ -113,8 +113,8 @@ static const struct script scripts[] = {
      "any=4 a:rw; any=5 a0:rw a1:rw; ranks 13000 14000 12000 9000 5000"},
     {"references are followed", ONE,
      "hold ranks; any=1>a; any=2<a>b; any=3<b; ranks 6000 5000 3000"},
-    /* of 1 ms on two cores and 0.1 ms on a device; of six pairs of workers four copy, for 1 us and
-     * 1 us for 1000 bytes, where data is written and then read */
+    /* A task takes 0.7 ms in the mean: 1 ms on two cores, 0.1 ms on the device. Data that is
+     * written and then read is copied, in 2 us, between four of six pairs of workers. */
     {"ranks are of means over the workers", "cpus=2 gpus=1 unasked",
      "hold ranks; bytes a 1000; any=1 a:w; any=1 a:r; any=1 a:w;"
      "ranks 2101.3333333333333 1400 700"},

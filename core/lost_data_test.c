@@ -27,7 +27,7 @@ static const struct script scripts[] = {
      ONE "blocks=4",
      "data a b; gpu@card0 a:w; go 1; lose gpu0; valid a; cpu b:rw; go 1; wait; cpu b:rw a:r; go 0;"
      "end ELOST task 3 (for_cpus): the only valid copy of its data was lost with a device"},
-    {"the same with a reader on another device, to which it would go through the host",
+    {"a reader on a device that the lost data would reach through the host does not run",
      TWO "blocks=4 {|no-peer}",
      "data a b; gpu@card0 a:w; go 1; lose gpu0; gpu@card1 b:rw a:r; go 0;"
      "end ELOST task 2 (for_gpus): the only valid copy of its data was lost"},

@@ -8,7 +8,7 @@ static const struct script scripts[] = {
      "cpus=1",
      "data a b; acquire b:rw; cpu a:c b:r; 2 cpu a:c; cpu a:r; cpu a:c; go 2; release b; go 3;"
      "order 2 3 1 4 5"},
-    {"they run one at a time and take all data at once: who waits for some holds none", "cpus=3",
+    {"commuting tasks run one at a time and take all data at once, or hold none", "cpus=3",
      "data a b c; cpu a:c b:c; cpu b:c c:c; cpu c:c; cpu c:c a:c; cpu0 run 1; cpu1 run 3;"
      "cpu2 idle; done 3; cpu1 idle; done 1; go 2"},
     {"the critical path, which does not know their order, does not count one after another",
@@ -16,7 +16,7 @@ static const struct script scripts[] = {
     {"a device is lost with one that holds: the next one waits for it to run again",
      "cpus=1 gpus=1",
      "data a; 2 any a:c; gpu0 copy a host>gpu0; done a; gpu0 run 1; lose gpu0; lost 1; go 2"},
-    {"some are cancelled", "cpus=1",
+    {"a run with some is cancelled", "cpus=1",
      "data a; 5 cpu a:c a:s; cpu0 run 1; cancel; done 1; go 0; handles 1; end ECANCELED"},
 };
 

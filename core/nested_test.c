@@ -79,10 +79,10 @@ static const struct script scripts[] = {
      BOTH,
      "data a b; any a:w; gpu0 run 1;" THREE "lose gpu0; lost 1; cpu0 run 1; 3 inside cpu0 cpu b:rw;"
      "done 1; wake cpu0; go 3; cpu0 ran 4"},
-    {"the same if nobody is left to run it again", BOTH,
+    {"a kernel that nobody is left to run again ends with its tasks", BOTH,
      "data a b; gpu a:w; gpu0 run 1;" THREE "lose gpu0; lost 1; wake cpu0; go 0; cpu0 ran 0;"
      "end ELOST"},
-    {"the same of a run that is cancelled", BOTH,
+    {"a kernel whose run is cancelled ends with its tasks", BOTH,
      "data a b; any a:w; gpu0 run 1;" THREE
      "cancel; lose gpu0; lost 1; wake cpu0; go 0; cpu0 ran 0;"
      "end ECANCELED"},

@@ -109,8 +109,7 @@ static const struct script scripts[] = {
      "sum a b; cpu a:+ b:+; cpu0 run clear; reduces 1; done cpu0; cpu0 run clear; reduces 2;"
      "done cpu0; cpu0 run for_cpus; done cpu0; leave a; leave b; rest 2; handles 0"},
     /* failures */
-    {"the device is lost while it initialises, or with a task that is the first to add: nothing is",
-     BOTH,
+    {"the device is lost while it initialises, or runs the first that adds: no data is lost", BOTH,
      "sum a; any a:+; gpu0 run clear; {|done gpu0}; {|gpu0 run any}; gone gpu0; lost gpu0; rest 2;"
      "cpu a:r; rest 2; alone a"},
     {"the device is lost with what was added there", BOTH,

@@ -49,8 +49,8 @@ static const struct script scripts[] = {
      "cpus=2",
      "any>a; any>b<a; any>c<b; any>d<c; any>e<d; go 5; critical_us 5000; reset; any<e; go 1;"
      "critical_us 1"},
-    /* on another device that is lost, too, and on a CPU: the first reference is to the last of
-     * them; what the kernel does not submit again nobody waits for */
+    /* The kernel runs on two devices, both lost, then on a CPU: `a` is that one's task. Nobody
+     * waits for what the kernel does not submit again. */
     {"tasks of a device's kernel are forgotten with it, and submitted again when it runs again",
      "cpus=1 gpus=2",
      "data h; any h:w; gpu0 run 1; inside gpu0 any>a; inside gpu0 any>b; any<a; lose gpu0; lost 1;"

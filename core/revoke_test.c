@@ -45,8 +45,8 @@ static bool policy_step(struct stage *stage, char **words)
 #define TWO "cpus=1 gpus=2 unasked"
 
 static const struct script scripts[] = {
-    /* nothing is left at the first one but the copy under way, behind which what writes the data
-     * comes, though the task has ended; and the copies are valid there */
+    /* The first device keeps only the copy under way. The writer of its data waits for it, though
+     * the reader has ended. The copies stay valid there. */
     {"a device waits for two inputs, of which one has come, when another idle one gets the task",
      TWO,
      "thief nobody; data a b; gpu a:r b:r; gpu0 copy a host>gpu0; gpu0 copy b host>gpu0; gpu0 idle;"

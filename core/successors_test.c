@@ -2,7 +2,7 @@
 /* Tests of what comes directly after a task, as far as it was submitted. */
 #include "core/testing_script.h"
 
-/* "after 2 1 1/3": of task 2, which is begun, their number and their part that is its alone. */
+/* "after 2 1 1/3": task 2, which is begun, has 1 successor, and a third of one by its part. */
 static bool successors_step(struct stage *stage, char **words)
 {
     if (!stage_is(words, "after"))

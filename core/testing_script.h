@@ -12,7 +12,7 @@
  *     gpu@card1!5=2 a:rw b:r   submits a task: its kernel (any, cpu, gpu), where it may run, its
  *                              priority, milliseconds on a core (1; a tenth of it on a device), and
  *                              accesses: r, w, rw, c (commute), s (scratch), + (reduce)
- *     5 gpu                    five of them
+ *     5 gpu                    the statement behind the number, five times
  *     any>f, any<f<g           a task with a reference f, and one after those of f and g
  *     await f, drop f          waits for the task, and gives its reference up
  *     inside gpu0 any          the kernel that this worker has begun submits the task
@@ -44,7 +44,8 @@
  *     expanded p 1, differ p0 q0, address a 0, failures 1 2 (failed, cancelled)
  *     error ELOST, says TEXT   of the run, and its last message
  *     evictions 3              a number of struct duet_stats, or see stage_figure
- *     end ELOST TEXT           all is finished so, with nothing left; without it: end
+ *     end ELOST TEXT           the run ends so, and nothing is left (otherwise: "end"); "fini"
+ *                              closes at once
  */
 #ifndef DUET_CORE_TESTING_SCRIPT_H
 #define DUET_CORE_TESTING_SCRIPT_H
@@ -483,7 +484,7 @@ static inline bool stage_call(struct stage *stage, char **words)
     return true;
 }
 
-/* The kernel that a worker has begun submits a task: a device's is linked after it. */
+/* Submits a task from a kernel that has begun: a device's is linked once the kernel ends. */
 static inline void stage_inside(struct stage *stage, int worker, char **words)
 {
     struct testing *t = stage->t;

@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-/* The text with the number-th choice of each "{x|y}". *count: their number, 1 before. */
+/* Returns the text with choice `number` of each "{x|y}". *count, 1 at first: number of choices. */
 static inline char *script_variant(const char *text, unsigned number, unsigned *count)
 {
     GString *made = g_string_new(NULL);

@@ -7,7 +7,7 @@
 
 #include "core/internal.h"
 
-enum { REPLICAS_FIRST = 4, DOUBLINGS = 4 }; /* records in the arrays of replicas */
+enum { REPLICAS_FIRST = 4, DOUBLINGS = 4 }; /* records in the first array; its doublings */
 
 /* Returns an unused replica record of a node, to be filled by the caller; NULL: out of memory. */
 static struct replica *new_replica(struct node *node)

@@ -62,7 +62,7 @@ static void *watch(void *argument)
  * Puts what this process allocates from now on into large pages, if the system grants them: tasks,
  * data and events of a simulation lie all over tens of MB, and faults of small pages and searches
  * of their tables take a third of its time. The heap grows once, for all that most simulations
- * need; nothing of it is there before it is written.
+ * need; a page takes memory once it is written.
  */
 static void use_large_pages(void)
 {
@@ -201,7 +201,7 @@ static void finish(struct batch *batch, struct duet__ended *ended)
     struct duet_message message = {""};
     int error;
     if (ended->lost && !duet__executor_give(batch->executor, index, true, &ended->message))
-        return; /* a child of its own shows why it has killed a server */
+        return; /* a child shows why the run has killed its server */
     error = read_result(ended, &batch->series[index / request->reps].runs[index % request->reps],
                         &message);
     free(ended->result);

@@ -20,8 +20,8 @@
  *     steals 1             a number of struct duet_stats
  *     busy_s 12            a date or a duration there
  *
- * A scene whose machine is without some effects is played with them first, then as it says: "{6|5}"
- * stands for 6 and for 5 then.
+ * A scene whose machine lacks some effects is played with them first, then without: "{6|5}" is 6
+ * first, then 5.
  */
 #ifndef DUET_SIM_TESTING_SCENE_H
 #define DUET_SIM_TESTING_SCENE_H

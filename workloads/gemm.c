@@ -179,8 +179,8 @@ static int gemm_verify(void *data, const struct duet__judging *how, struct duet_
     longest = b->rows > longest ? b->rows : longest;
     int error = duet__vectors_init(v, VECTORS, longest);
     if (error) {
-        error = duet_fail(message, error, "no memory to judge the product: two vectors of %llu",
-                          (unsigned long long)longest);
+        error = duet_fail(message, error, "no memory to judge the product: %d vectors of %llu",
+                          VECTORS, (unsigned long long)longest);
     } else {
         duet__vector_draw(&v[X], c->cols, duet__data_key(made->problem.seed, C + 1));
         duet__vector_add_initial(b, how, &v[X], &v[BX]);

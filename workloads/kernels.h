@@ -112,7 +112,7 @@ DUET_MUST_CHECK int duet__judge_factors(void *data, const struct duet__judging *
 /* ------------------------------------------------------------------------------------------- */
 /*
  * Judging products by a random vector (Freivalds, "Fast probabilistic algorithms", MFCS 1979), in
- * extended precision: diagonals are large, and later sums would be rounded once a term.
+ * extended precision: after a large diagonal each term would be rounded in double.
  */
 
 /* A vector, and the scale of its rounding errors: the same sums of absolute values. */
@@ -139,7 +139,7 @@ typedef void duet__element_fn(void *self, uint64_t i, uint64_t j, double value);
 void duet__each_element(const struct duet__storage *a, const struct duet__judging *how,
                         duet__element_fn *fn, void *self, bool by_column);
 
-/* Returns the largest element of y by its gauge times the unit roundoff; NaN if one is. */
+/* Returns the largest |value| / (gauge x unit roundoff) of y; NaN if one is NaN. */
 double duet__vector_error(const struct duet__vector *y, uint64_t n, size_t element_bytes);
 
 /* ------------------------------------------------------------------------------------------- */

@@ -346,8 +346,8 @@ void duet__cuda_close(struct backend_device *device);
 
 /*
  * Returns a device for page-locking calls: `current` if it was opened and is not lost, else another
- * such device, but not `broken` (-1: none). -1: there is none. REGISTER_NEVER: duet__cuda_hung(),
- * nothing is registered or unregistered any more. Any thread.
+ * such device; -1 if there is none; REGISTER_NEVER after duet__cuda_hung(). `broken` (-1: none) is
+ * not chosen. Any thread.
  */
 enum { REGISTER_NEVER = -2 };
 int duet__cuda_well(struct cuda *cuda, int current, int broken);

@@ -9,10 +9,10 @@
  *     in 0 a 16, out 0 a 16      or a copy of 16 MB from the host, or to it
  *     over 0 1 a 10              or device 1 a copy from device 0
  *     ends 0 a 1 1.5             the next that has ended there is a, from one date to the other
- *     lost 0 a 1 1.5             the same, which is lost
+ *     lost 0 a 1 1.5             the next that has ended there is a, which is lost
  *     nothing 0                  has ended there
  *     next 0 1.75                device 0 is to be asked at that date ("inf": no more)
- *     notices 0 1, unnoticed     so often device 0 was told of something; none is counted yet
+ *     notices 0 1, unnoticed     device 0 was notified so often; all counts become 0
  *     gone 0 1                   whether it knows that it is lost
  *     close 0, open 0            the device
  */

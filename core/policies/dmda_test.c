@@ -19,13 +19,13 @@ static struct testing *start(const char *policy)
 #define THREE "cpus=1 gpus=2 blocks=65536 unasked "
 
 static const struct script scripts[] = {
-    /* 40, 4 and 4 ms; 40, 8, 4; 40, 8, 8; 4, 8.4, 4.4; when the core has 1 ms left, a device 5 ms
-     * and the other 1 ms: 2, 5.1, 1.1 */
+    /* Ends on the core and the devices in ms: A 40, 4, 4; B 40, 8, 4; C 40, 8, 8; D 4, 8.4, 4.4; E,
+     * where 1, 5 and 1 ms are left: 2, 5.1, 1.1. */
     {"tasks go by the time of the waiting ones and of the task itself", THREE "{dmda|heft-tm}",
      "A 40; B 40; C 40; D 4; E 1; placed A gpu0; placed B gpu1; placed C gpu0; placed D cpu0;"
      "at 3000; placed E gpu1; fini"},
-    /* 2 against 2 + 0.2 ms; 4, 2.2, 2.2; the copy to gpu0 is not on its way yet, it is done when
-     * what waits there ends: 32, 2.2 + 3, 2 + 3; 4 against 2.4 + 2 */
+    /* Ends in ms: 2 against 2 + 0.2; 4, 2.2, 2.2; 32, 2.2 + 3, 2 + 3, as the copy to gpu0 is done
+     * when what waits there ends; 4 against 2.4 + 2. */
     {"a transfer counts while the device is free, hides behind what is there, and is weighed again",
      THREE "dmda",
      "set 1 0; data a*7813; A 2 a; B 2 a; C 30 a; D 2 a; placed A cpu0; placed B gpu0;"

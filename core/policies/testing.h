@@ -8,9 +8,9 @@
  *     A any a:r b:w       a task as scripts have them
  *     push A B            to the policy, by whoever submits; "by gpu0 A B": by that worker
  *     pop gpu0 A          the worker is given that task, or "none"
- *     steal gpu0 cpu0 A   the same from another worker's list
+ *     steal gpu0 cpu0 A   the worker is given that task of another's list, or "none"
  *     placed A gpu0       pushed, it is on the list of that worker, or on that of "all"
- *     goes A gpu0 cpu0    the same, by the worker that is named last; it is off the list again
+ *     goes A gpu0 cpu0    pushed by the last-named worker, it is on that list; it is taken off
  *     at 3000             the date, in us
  *     set 0 1             a parameter of the policy
  */

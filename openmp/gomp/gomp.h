@@ -21,9 +21,8 @@
     DUET_EXPORT type name(__VA_ARGS__);                                                            \
     type name(__VA_ARGS__)
 
-/* Define functions that programs call and that are one expression, or one statement, or that end
- * the program: the compiler's own library, which the call would reach, does not know duet's
- * threads. */
+/* Define functions for programs: one expression, one statement, or the end of the program, since
+ * the compiler's own library, reached otherwise, does not know duet's threads. */
 #define GIVE(type, name, value, ...)                                                               \
     DUET__ABI(type, name, __VA_ARGS__)                                                             \
     {                                                                                              \

@@ -9,7 +9,7 @@
 #include "report/testing_json.h"
 #include "validate/testing_validation.h"
 
-/* One of the pieces of data; free with json_decref. */
+/* Returns the page's data of that name; free with json_decref. */
 static json_t *data_of(const char *page, const char *id)
 {
     g_autofree char *begin = g_strdup_printf("<script type=\"application/json\" id=\"%s\">", id);
