@@ -199,10 +199,23 @@ static void assert_date(double date, double expected)
 /* ------------------------------------------------------------------------------------------- */
 /* Statements                                                                                   */
 
+/* Returns what stands for the command of a letter; NULL for no word. */
+static void *tag_of(const char *word)
+{
+    static char tags[26];
+    return word ? &tags[(unsigned char)word[0] % 26] : NULL;
+}
+
+/* Returns the number of a device, or of times. */
+static unsigned number_of(const char *word)
+{
+    return (unsigned)g_ascii_strtoull(word, NULL, 10);
+}
+
 static void check_ended(struct scene *s, char **words, const void *tag)
 {
     struct backend_completion done = {.tag = NULL};
-    struct backend_device *device = s->owners[atoi(words[1])].device;
+    struct backend_device *device = s->owners[number_of(words[1])].device;
     g_assert_cmpuint(emulated->poll(device, &done, 1), ==, 1);
     g_assert_true(done.tag == tag);
     g_assert_cmpint(done.status, ==, words[0][0] == 'l' ? DUET_ELOST : DUET_OK);
@@ -212,22 +225,22 @@ static void check_ended(struct scene *s, char **words, const void *tag)
 
 static void scene_step(struct scene *s, char **words)
 {
-    static char tags[26];
     struct backend_completion none;
     const char *const what = words[0];
-    const unsigned index = words[1] ? (unsigned)atoi(words[1]) : 0;
+    const bool clock = !strcmp(what, "now");
+    const unsigned index = words[1] && !clock ? number_of(words[1]) : 0;
     struct backend_device *device = s->owners[index].device;
-    void *tag = words[1] && words[2] ? &tags[(words[2][0] - 'a') % 26] : NULL;
+    void *tag = words[1] ? tag_of(words[2]) : NULL;
     const double number = tag && words[3] ? g_ascii_strtod(words[3], NULL) : 0;
     const double date = tag ? g_ascii_strtod(words[2], NULL) : 0;
-    if (!strcmp(what, "now"))
+    if (clock)
         s->now = g_ascii_strtod(words[1], NULL);
     else if (!strcmp(what, "kernel"))
         kernel(s, index, tag, number);
     else if (!strcmp(what, "in") || !strcmp(what, "out"))
         copy(s, index, what[0] == 'i' ? BACKEND_IN : BACKEND_OUT, tag, number * MB);
     else if (!strcmp(what, "over"))
-        copy_between(s, index, (unsigned)atoi(words[2]), &tags[words[3][0] - 'a'],
+        copy_between(s, index, number_of(words[2]), tag_of(words[3]),
                      g_ascii_strtod(words[4], NULL) * MB);
     else if (!strcmp(what, "ends") || !strcmp(what, "lost"))
         check_ended(s, words, tag);
@@ -238,11 +251,11 @@ static void scene_step(struct scene *s, char **words)
     else if (!strcmp(what, "next"))
         assert_date(emulated->next_s(device), date);
     else if (!strcmp(what, "notices"))
-        g_assert_cmpuint(s->owners[index].notices, ==, (unsigned)atoi(words[2]));
+        g_assert_cmpuint(s->owners[index].notices, ==, number_of(words[2]));
     else if (!strcmp(what, "unnoticed"))
         s->owners[0].notices = s->owners[1].notices = s->owners[2].notices = 0;
     else if (!strcmp(what, "gone"))
-        g_assert_cmpint(backend_lost(device), ==, atoi(words[2]));
+        g_assert_cmpuint(backend_lost(device), ==, number_of(words[2]));
     else if (!strcmp(what, "close"))
         emulated->close(device);
     else if (!strcmp(what, "open"))

@@ -141,7 +141,7 @@ static struct duet_task *script_tasks[26]; /* by letter */
 
 static inline struct duet_task *script_task(const char *word)
 {
-    return word && strcmp(word, "none") ? script_tasks[word[0] - 'A'] : NULL;
+    return word && strcmp(word, "none") != 0 ? script_tasks[word[0] - 'A'] : NULL;
 }
 
 static inline void script_create(struct stage *stage, char **words)
