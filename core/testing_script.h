@@ -321,8 +321,8 @@ static inline void stage_same_copy(struct stage *stage, const struct duet__copy 
 {
     unsigned source, destination;
     stage_route(stage, words[1], &source, &destination);
-    stage_same(stage, "the data", (int64_t)copy->handle->id,
-               (int64_t)stage_data(stage, words[0])->id);
+    /* either may be freed by now */
+    stage_same(stage, "its data", copy->handle == stage_data(stage, words[0]), true);
     stage_same(stage, "its source", copy->source, source);
     stage_same(stage, "its destination", copy->destination, destination);
 }
