@@ -65,7 +65,7 @@ struct script {
 
 struct stage;
 
-/* What a file's scripts have of their own. */
+/* Statements and a policy that only the scripts of one file have. */
 struct stage_more {
     const struct duet_policy *policy; /* NULL: by name */
     /* Does a statement; false: it is none of the file's. May be NULL. */
